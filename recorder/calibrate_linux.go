@@ -3,7 +3,7 @@ package recorder
 import (
 	"time"
 
-	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/internal/ticks"
 )
 
 // clock says how many ticks the time-stamp counter makes in a second.
@@ -21,14 +21,18 @@ type calibration struct {
 	tick uint64
 }
 
-// minCalibration makes an interrupt between the two readings of each end (some µs) worth less than 1 in 1,000.
+// minCalibration makes what a reading of two clocks may be wrong by (a microsecond) worth one in 10,000.
 const minCalibration = 10 * time.Millisecond
 
-func startCalibration() calibration { return calibration{time.Now(), ring.Ticks()} }
+func startCalibration() calibration {
+	tick, at := ticks.Beside(time.Now)
+	return calibration{at, tick}
+}
 
 func (c calibration) ticksPerSecond() uint64 {
 	if d := time.Since(c.at); d < minCalibration {
 		time.Sleep(minCalibration - d)
 	}
-	return uint64(float64(ring.Ticks()-c.tick) / time.Since(c.at).Seconds())
+	tick, at := ticks.Beside(time.Now)
+	return uint64(float64(tick-c.tick) / at.Sub(c.at).Seconds())
 }

@@ -34,9 +34,7 @@ func (r *recording) choose(ctx context.Context) error {
 		return err
 	}
 	r.markers.Triggers(r.triggers.TakeMark)
-	if portedMarkers {
-		r.markers.Obey(needsTimes(r.opt.Clock))
-	}
+	r.markers.Obey(needsTimes(r.opt.Clock))
 	if err := r.opt.checkTogether(); err != nil {
 		return err
 	}
@@ -232,7 +230,7 @@ func (r *recording) countMarkers(n markers.Picked) {
 
 // lazy says whether probes are made on the first call.
 func (r *recording) lazy() bool {
-	if r.result.Traced >= ring.MaxFunctions || !portedLazy {
+	if r.result.Traced >= ring.MaxFunctions {
 		return false
 	}
 	return r.opt.Lazy == Lazy || r.opt.Lazy == LazyAuto && r.result.Traced > LazyLimit

@@ -16,8 +16,6 @@ func (r *recording) goOptions(with []*mapped.Image) error {
 			continue
 		}
 		switch {
-		case !portedGo:
-			return fmt.Errorf("callreel: process %d: Go programs: %w", r.s.PID(), ErrUnsupported)
 		case len(with) > 1:
 			return fmt.Errorf("callreel: process %d: %w: a Go program with other code in it (%s)", r.s.PID(), ErrRefused, with[1].Path)
 		case r.opt.Clock != reel.ClockFull:

@@ -16,9 +16,6 @@ import (
 // ImportsOfProcess lists the slots of a running process, which is not stopped, for functions: where each leads. With the error, which may be about
 // files that are damaged, or globs that match nothing, there are those that can be read.
 func ImportsOfProcess(ctx context.Context, pid int, q ImportQuery) ([]ImportSlot, error) {
-	if !portedImports {
-		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrUnsupported)
-	}
 	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -84,6 +85,7 @@ type argumentCase struct {
 	wanted  []wantedArguments
 	unlike  []string          // values that gdb doesn't print right, by the compiler's debug information
 	results map[string]string // the function whose result is the first argument of another one
+	attach  bool              // to the running program
 }
 
 // wantedArguments are those of a function: as callreel is asked for them, and as gdb is where it has other words.
@@ -155,38 +157,42 @@ func TestArgumentsAreWhatGDBPrints(t *testing.T) {
 		built(optimized, "gcc", "arguments"), built(cArguments, "clang, not optimized", "arguments", "cc=clang-19", "-O0"),
 		built(cxxArguments, "g++", "arguments_cxx"), built(cxxArguments, "clang++, not optimized", "arguments_cxx", "cc=clang-19", "-O0", "-fstandalone-debug"), golang,
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			program := c.build(t)
-			got := c.recorded(t, program)
-			want := c.printed(t, program)
-			calls := 0
-			for _, w := range c.wanted {
-				g, p := got[w.function], want[w.function]
-				if len(g) != len(p) || len(p) == 0 {
-					t.Errorf("%s: values of %d calls, gdb has %d", w.function, len(g), len(p))
-					continue
-				}
-				calls += len(p)
-				for i := range p {
-					for k, name := range w.values {
-						if !same(g[i][k], p[i][k]) && !slices.Contains(c.unlike, name) {
-							t.Fatalf("call %d of %s: %s is %v, gdb has %v", i, w.function, name, g[i][k], p[i][k])
-						}
-					}
-				}
-			}
-			if calls < 1000 {
-				t.Errorf("only %d calls", calls)
-			}
-			for from, to := range c.results {
-				g, p := got["return of "+from], want[to]
-				for i := range p {
-					if i >= len(g) || !same(g[i][0], p[i][0]) {
-						t.Fatalf("%s: result %d of %d is %v, gdb has %v", from, i, len(g), g[min(i, len(g)-1)], p[i])
-					}
+		t.Run(c.name, func(t *testing.T) { c.compare(t, 1000) })
+	}
+}
+
+// compare holds what is recorded of so many calls at least against what gdb prints.
+func (c *argumentCase) compare(t *testing.T, least int) {
+	t.Helper()
+	program := c.build(t)
+	got := c.recorded(t, program)
+	want := c.printed(t, program)
+	calls := 0
+	for _, w := range c.wanted {
+		g, p := got[w.function], want[w.function]
+		if len(g) != len(p) || len(p) == 0 {
+			t.Errorf("%s: values of %d calls, gdb has %d", w.function, len(g), len(p))
+			continue
+		}
+		calls += len(p)
+		for i := range p {
+			for k, name := range w.values {
+				if !same(g[i][k], p[i][k]) && !slices.Contains(c.unlike, name) {
+					t.Fatalf("call %d of %s: %s is %v, gdb has %v", i, w.function, name, g[i][k], p[i][k])
 				}
 			}
-		})
+		}
+	}
+	if calls < least {
+		t.Errorf("only %d calls", calls)
+	}
+	for from, to := range c.results {
+		g, p := got["return of "+from], want[to]
+		for i := range p {
+			if i >= len(g) || !same(g[i][0], p[i][0]) {
+				t.Fatalf("%s: result %d of %d is %v, gdb has %v", from, i, len(g), g[min(i, len(g)-1)], p[i])
+			}
+		}
 	}
 }
 
@@ -225,7 +231,9 @@ func (c *argumentCase) recorded(t *testing.T, program string) map[string][][]any
 	for from := range c.results {
 		flags = append(flags, "--ret", from)
 	}
-	if out, err := exec.Command(realtest.CallreelPath(t), slices.Concat(flags, []string{"--", program, c.rounds})...).CombinedOutput(); err != nil {
+	if c.attach {
+		file = recordWaiting(t, program, c.rounds, flags[3:]...)
+	} else if out, err := exec.Command(realtest.CallreelPath(t), slices.Concat(flags, []string{"--", program, c.rounds})...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	f, err := reel.Open(file)
@@ -233,7 +241,12 @@ func (c *argumentCase) recorded(t *testing.T, program string) map[string][][]any
 		t.Fatal(err)
 	}
 	defer f.Close()
-	got := map[string][][]any{}
+	type call struct {
+		name   string
+		at     uint64
+		values []any
+	}
+	var calls []call
 	for _, thread := range f.Threads() {
 		r := f.Values(thread.Key)
 		for s := r.Next(); s != nil; s = r.Next() {
@@ -250,8 +263,13 @@ func (c *argumentCase) recorded(t *testing.T, program string) map[string][][]any
 			for i := range args {
 				values = append(values, args[i].JSON(s.Values[i]))
 			}
-			got[name] = append(got[name], values)
+			calls = append(calls, call{name, s.Time, values})
 		}
+	}
+	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.at, b.at) }) // a goroutine may have been on several threads
+	got := map[string][][]any{}
+	for _, k := range calls {
+		got[k.name] = append(got[k.name], k.values)
 	}
 	return got
 }
@@ -321,12 +339,8 @@ func quoted(s string) string { return "'" + s + "'" }
 // valueSets are the values that a recording with these flags has of a function's calls, and its calls.
 func valueSets(t *testing.T, name string, flags ...string) (sets [][]reel.Value, calls uint64) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "arguments.reel")
 	program := realtest.Build(t, "arguments")
-	all := slices.Concat([]string{"record", "-o", file, "--lossless", "-m", filepath.Base(program)}, flags, []string{"--", program, "300"})
-	if out, err := exec.Command(realtest.CallreelPath(t), all...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	file := recordWaiting(t, program, "300", slices.Concat([]string{"--lossless", "-m", filepath.Base(program)}, flags)...)
 	f, err := reel.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -383,6 +397,7 @@ func TestArgumentsThatThereAreNot(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	program := realtest.Build(t, "arguments")
+	p := realtest.Start(t, program, "1", "wait")
 	for _, c := range []struct {
 		flags []string
 		want  string
@@ -398,7 +413,7 @@ func TestArgumentsThatThereAreNot(t *testing.T) {
 		{[]string{"--if", "mixed: c == BLACK"}, `"BLACK" is no number`},
 	} {
 		file := filepath.Join(t.TempDir(), "no.reel")
-		cmd := exec.Command(realtest.CallreelPath(t), slices.Concat([]string{"record", "-o", file, "-m", filepath.Base(program)}, c.flags, []string{"--", program, "1"})...)
+		cmd := exec.Command(realtest.CallreelPath(t), slices.Concat([]string{"record", "-o", file, "-m", filepath.Base(program)}, c.flags, pidFlag(p))...)
 		out, err := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), c.want) {
 			t.Errorf("%v: %v\n%s", c.flags, err, out)
@@ -410,15 +425,18 @@ func TestArgumentsThatThereAreNot(t *testing.T) {
 func TestADumpHasArguments(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	program, dir := realtest.Build(t, "arguments"), filepath.Join(t.TempDir(), "dumps")
-	out, err := exec.Command(realtest.CallreelPath(t), "record", "-o", dir, "-m", filepath.Base(program), "-f", "integers", "--args", "integers(e, h)", "--ret", "integers",
-		"--when", "integers #150", "--keep", "20s", "--", program, "300", "2000").CombinedOutput()
+	program := realtest.Build(t, "arguments")
+	p := realtest.Start(t, program, "300", "wait")
+	r := realtest.StartRecording(t, append(pidFlag(p), "-m", filepath.Base(program), "-f", "integers", "--args", "integers(e, h)", "--ret", "integers",
+		"--when", "integers #150", "--keep", "20s")...)
+	p.Go()
+	p.WaitLine("counted")
+	file := waitDumps(t, r, 1)[0]
+	stopArmed(t, r)
+	p.Finish()
+	f, err := reel.Open(file)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	f, err := reel.Open(filepath.Join(dir, "slow-0001.reel"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	sets, returns := 0, 0
@@ -432,7 +450,7 @@ func TestADumpHasArguments(t *testing.T) {
 			}
 		}
 	}
-	// On a busy machine the calls may be over before the recorder is armed; of the one that fired there is only the entry then.
+	// Of the call that fired there may be only the entry, and one may be under way.
 	if calls := reel.Summarize(f, reel.SummaryOptions{}).Calls; calls == 0 || uint64(sets) < calls-1 || uint64(returns) < calls-1 {
 		t.Errorf("%d calls, %d with arguments, %d with a result", calls, sets, returns)
 	}

@@ -45,7 +45,10 @@ type dumpReport struct {
 
 func reportOfDump(t *testing.T, file string) dumpReport {
 	t.Helper()
-	return realtest.Decode[dumpReport](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
+	said := realtest.MustCallreel(t, "report", "--json", file).Stdout
+	r := realtest.Decode[dumpReport](t, said)
+	r.said, r.ends = said, realtest.Decode[unfinished](t, said)
+	return r
 }
 
 // armedTarget is a target that keeps a log of its calls.

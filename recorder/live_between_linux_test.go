@@ -19,7 +19,7 @@ func TestCallsThatWereOpenAtTheEndAreUnfinished(t *testing.T) {
 		if s.Calls == 0 || s.Dropped != 0 {
 			t.Fatalf("%+v", s)
 		}
-		rep := unfinishedOf(t, r.File)
+		rep := reportOf(t, r.File).ends
 		libraries := false
 		for _, f := range rep.Functions {
 			libraries = libraries || f.Name != "near" && f.Name != "nearer" // it has several names

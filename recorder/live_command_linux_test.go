@@ -55,6 +55,7 @@ func TestACommandIsRecordedFromItsBeginningToItsEnd(t *testing.T) {
 		{name: "static", build: []string{"-static"}},
 		{name: "static, not position-independent", build: []string{"-static", "-no-pie"}},
 		{name: "everything in it", flags: []string{"-f", "*"}},
+		{name: "with more data than a branch reaches", build: []string{"-DFAR_DATA=(200<<20)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags := c.flags

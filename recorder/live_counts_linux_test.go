@@ -57,8 +57,8 @@ func TestRecordedAndDroppedAreTheCallsMade(t *testing.T) {
 			if perEvent := float64(s.Bytes) / float64(s.Events); perEvent > c.bytes {
 				t.Errorf("%.2f bytes an event, want at most %.1f", perEvent, c.bytes)
 			}
-			wantEveryCallEnded(t, s, r.File)
 			rep := reportOf(t, r.File)
+			wantEveryCallEnded(t, s, rep)
 			if rep.Calls != s.Calls || rep.Dropped != s.Dropped || rep.Events != s.Events {
 				t.Errorf("report: %d calls, %d dropped, %d events; summary: %d, %d, %d",
 					rep.Calls, rep.Dropped, rep.Events, s.Calls, s.Dropped, s.Events)
@@ -76,9 +76,8 @@ func TestRecordedAndDroppedAreTheCallsMade(t *testing.T) {
 // wantEveryCallEnded asserts what is true of a recording that was stopped while
 // no recorded call was open: each entry has its exit. Exits of calls that were
 // dropped may be there too, where room came between entry and exit.
-func wantEveryCallEnded(t *testing.T, s summary, file string) {
+func wantEveryCallEnded(t *testing.T, s summary, rep report) {
 	t.Helper()
-	rep := reportOf(t, file)
 	if s.LostExits != rep.LostExits || s.Torn != 0 {
 		t.Errorf("%d exits lost, %d in the report, %d events torn", s.LostExits, rep.LostExits, s.Torn)
 	}
@@ -89,7 +88,7 @@ func wantEveryCallEnded(t *testing.T, s summary, file string) {
 	if s.Events != 2*s.Calls+rep.Unmatched || rep.Unmatched > s.Dropped {
 		t.Errorf("%d events of %d calls, %d exits without entry, %d calls dropped", s.Events, s.Calls, rep.Unmatched, s.Dropped)
 	}
-	for _, f := range unfinishedOf(t, file).Functions {
+	for _, f := range rep.ends.Functions {
 		if f.Unfinished+f.Implicit != 0 {
 			t.Errorf("%s has %d entries without exit and %d ended by another's", f.Name, f.Unfinished, f.Implicit)
 		}
@@ -121,8 +120,8 @@ func TestEveryCallOfEveryThreadIsCounted(t *testing.T) {
 			if s.Calls+s.Dropped != want {
 				t.Errorf("%d calls recorded and %d dropped, the program made %d", s.Calls, s.Dropped, want)
 			}
-			wantEveryCallEnded(t, s, r.File)
 			rep := reportOf(t, r.File)
+			wantEveryCallEnded(t, s, rep)
 			each := map[string]int64{}
 			for _, th := range rep.Threads {
 				each[th.Name] += th.Calls
@@ -170,7 +169,7 @@ func TestThreadsAttachedToInTheirWorkAreCountedExactly(t *testing.T) {
 			t.Errorf("%d calls of %s in %d rounds of %d each: off by more than a round of each thread", got, name, rounds, each)
 		}
 		// A call that was open when recording ended, and one that was when it began, for each thread.
-		if n := unfinishedOf(t, s.file).of(name); n > 4 {
+		if n := rep.ends.of(name); n > 4 {
 			t.Errorf("%s: %d calls without an exit", name, n)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 func TestRecordingsEndCleanly(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	for _, c := range []struct {
 		name string
 		end  func(*realtest.Recording)
@@ -54,6 +55,7 @@ func TestRecordingsEndCleanly(t *testing.T) {
 func TestASignalSentTwiceEndsARecordingCleanly(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	for i := range 8 {
 		r := realtest.StartRecording(t, append(pidFlag(p), "-f", "counted_*")...)
 		r.Signal(os.Interrupt)
@@ -70,6 +72,7 @@ func TestASignalSentTwiceEndsARecordingCleanly(t *testing.T) {
 func TestASignalBeforeRecordingIsOnEndsCleanly(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	for i := range 15 {
 		file := filepath.Join(t.TempDir(), "early.reel")
 		r := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "record", "--json", "-o", file, "-p", strconv.Itoa(p.Pid())))
@@ -180,6 +183,7 @@ func TestAStoppedTargetStaysStopped(t *testing.T) {
 func TestAFullDiskEndsTheRecording(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	t.Run("file system", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {

@@ -38,7 +38,7 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 		if s.Dropped != 0 || s.Torn != 0 {
 			t.Errorf("%v: %d calls dropped, %d events torn", c.flags, s.Dropped, s.Torn)
 		}
-		rep, ends := reportOf(t, file), unfinishedOf(t, file)
+		rep := reportOf(t, file)
 		if len(c.flags) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line
 			t.Errorf("%v: %d exits of no call", c.flags, rep.Unmatched)
 		}
@@ -48,7 +48,7 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 			if got := rep.Report.Calls(name); got != calls {
 				t.Errorf("%v: %d calls of %s, the program made %d", c.flags, got, name, calls)
 			}
-			if got := ends.of(name); got != n {
+			if got := rep.ends.of(name); got != n {
 				t.Errorf("%v: %d calls of %s had no end of their own, want %d", c.flags, got, name, n)
 			}
 		}
@@ -108,9 +108,9 @@ func TestTheTerminateHandlerIsCalledAsWithoutARecorder(t *testing.T) {
 		if got.Code != 3 || got.Stdout != "terminated\n" {
 			t.Errorf("%s: code %d, stdout %q\n%s", mode, got.Code, got.Stdout, got.Stderr)
 		}
-		rep, ends := reportOf(t, file), unfinishedOf(t, file)
+		rep := reportOf(t, file)
 		for name, want := range map[string][2]int64{"left_by_throw": {2, 2}, "terminate_handler": {1, 1}, "left_to_terminate": {1, 1}} {
-			if calls, left := rep.Report.Calls(name), ends.of(name); calls != want[0] || left != want[1] {
+			if calls, left := rep.Report.Calls(name), rep.ends.of(name); calls != want[0] || left != want[1] {
 				t.Errorf("%s: %d calls of %s, %d without an end; want %v", mode, calls, name, left, want)
 			}
 		}
@@ -162,6 +162,7 @@ func TestUnwindersStartFromStubs(t *testing.T) {
 	target := realtest.Build(t, "faults", "-fnon-call-exceptions")
 	for _, mode := range []string{"--eager", "--lazy"} {
 		p := realtest.Start(t, target)
+		realtest.GiveWay(t, p.Pid())
 		r := realtest.StartRecording(t, append(pidFlag(p), "-m", "faults*", mode)...)
 		time.Sleep(300 * time.Millisecond)
 		r.Signal(os.Kill) // the program has to get along alone

@@ -185,7 +185,7 @@ func TestChosenCallsOfCoroutinesAreWhole(t *testing.T) {
 			if rep.Unmatched != 0 || rep.Events != 2*rep.Calls || rep.Calls < 1000 {
 				t.Errorf("%d calls, %d events, %d exits without an entry", rep.Calls, rep.Events, rep.Unmatched)
 			}
-			for _, f := range unfinishedOf(t, file).Functions {
+			for _, f := range rep.ends.Functions {
 				if f.Unfinished+f.Implicit != 0 {
 					t.Errorf("%s has %d entries without exit and %d ended by another's", f.Name, f.Unfinished, f.Implicit)
 				}

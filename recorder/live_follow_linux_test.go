@@ -56,7 +56,7 @@ func TestAShellsProgramsAreRecorded(t *testing.T) {
 	s := r.result(t)
 	rep := reportOf(t, r.file)
 	if walks, steps := rep.Report.Calls("walk"), rep.Report.Calls("step"); walks != 5 || steps != 5000 {
-		t.Errorf("%d calls of walk of 5, %d of step of 5,000: %+v", walks, steps, s.Processes)
+		t.Errorf("%d calls of walk of 5, %d of step of 5,000: %+v\n%s", walks, steps, s.Processes, r.Stderr())
 	}
 }
 
@@ -108,6 +108,7 @@ func TestChildrenOfAFollowedProcessAreUnharmed(t *testing.T) {
 func TestFollowedProcessesOutliveTheirRecorder(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "fork"))
+	realtest.GiveWay(t, p.Pid())
 	for i := range 5 {
 		r := realtest.StartRecording(t, append(pidFlag(p), "--follow", "--force")...)
 		time.Sleep(time.Duration(20+60*i) * time.Millisecond)

@@ -125,7 +125,10 @@ func (b *bystander) leftAlone(t testing.TB) {
 func bystanders(t testing.TB) []*bystander {
 	t.Helper()
 	steady := realtest.Build(t, "threads")
-	return []*bystander{watch(realtest.Start(t, steady, "steady", "2"), "root's"), watch(another(t, steady, "steady", "2"), "another user's")}
+	roots, users := realtest.Start(t, steady, "steady", "2"), another(t, steady, "steady", "2")
+	realtest.GiveWay(t, roots.Pid())
+	realtest.GiveWay(t, users.Pid())
+	return []*bystander{watch(roots, "root's"), watch(users, "another user's")}
 }
 
 // recorderRun is a callreel that is measured.

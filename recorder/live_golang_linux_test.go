@@ -83,22 +83,22 @@ func TestGoCallsAreCountedExactly(t *testing.T) {
 				}
 			}
 			if !c.all {
-				wantGoroutines(t, r.File, lines)
-				wantEndsOfGoCalls(t, r.File, rep, made)
+				wantGoroutines(t, rep, lines)
+				wantEndsOfGoCalls(t, rep, made)
 			}
 		})
 	}
 }
 
 // wantGoroutines asserts that each goroutine that the program names has the calls that it made.
-func wantGoroutines(t *testing.T, file string, lines []string) {
+func wantGoroutines(t *testing.T, rep report, lines []string) {
 	t.Helper()
 	g := realtest.Decode[struct {
 		Goroutines []struct {
 			ID    uint64 `json:"id"`
 			Calls int64  `json:"calls"`
 		} `json:"goroutines"`
-	}](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
+	}](t, rep.said)
 	calls := map[uint64]int64{}
 	for _, x := range g.Goroutines {
 		calls[x.ID] += x.Calls
@@ -121,18 +121,17 @@ func wantGoroutines(t *testing.T, file string, lines []string) {
 }
 
 // wantEndsOfGoCalls asserts that calls ended by their own exits, but for those that a panic has left, and that no exit is left over.
-func wantEndsOfGoCalls(t *testing.T, file string, rep report, made realtest.Counts) {
+func wantEndsOfGoCalls(t *testing.T, rep report, made realtest.Counts) {
 	t.Helper()
 	if rep.Unmatched != 0 {
 		t.Errorf("%d exits without an entry", rep.Unmatched)
 	}
-	u := unfinishedOf(t, file)
 	for name, n := range made {
 		want := int64(0)
 		if name == "main.thrower" {
 			want = n
 		}
-		if got := u.of(name); got != want {
+		if got := rep.ends.of(name); got != want {
 			t.Errorf("%d of %d calls of %s have no exit, want %d", got, n, name, want)
 		}
 	}
@@ -143,6 +142,7 @@ func TestGoProgramLivesThroughRecordings(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	p := realtest.Start(t, goTarget(t), "steady")
+	realtest.GiveWay(t, p.Pid())
 	for i := range realtest.Repeats(t, 5) {
 		d := time.Duration(1+rand.IntN(200)) * time.Millisecond
 		file := filepath.Join(t.TempDir(), "cycle.reel")
@@ -180,10 +180,30 @@ func TestGoCommandIsRecorded(t *testing.T) {
 	}
 }
 
+// All calls of one that is started for recording are there, if no space is wanting.
+func TestAGoCommandIsCountedFromItsBeginning(t *testing.T) {
+	needLive(t)
+	r := startCommand(t, slices.Concat(goCounted, []string{"--ring", "4M", "--lossless"}), goTarget(t), "rounds", "3")
+	r.WaitLine("ready")
+	r.Go()
+	r.WaitLine("counted ")
+	made := r.Finish()
+	if s := r.result(t); s.Dropped != 0 || !s.Ended {
+		t.Errorf("%+v", s)
+	}
+	rep := reportOf(t, r.file)
+	for name, n := range made {
+		if got := rep.Report.Calls(name); got != n {
+			t.Errorf("%d calls of %s in the report, the program made %d", got, name, n)
+		}
+	}
+}
+
 // Recording a Go program again is possible at once when its recorder was killed.
 func TestGoProgramIsRecordedAgainAfterAKill(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, goTarget(t), "steady")
+	realtest.GiveWay(t, p.Pid())
 	for range 2 {
 		killRecording(t, p)
 		again := realtest.StartRecording(t, pidFlag(p)...)
@@ -194,18 +214,6 @@ func TestGoProgramIsRecordedAgainAfterAKill(t *testing.T) {
 		wantUntouched(t, p.Pid())
 	}
 	p.Finish()
-}
-
-// Assembly that is called by Go code only is traced; what leaves registers, or the flags, alone for other assembly that relies on it isn't.
-func TestGoAssemblyThatKeepsRegistersIsLeftAlone(t *testing.T) {
-	list := realtest.MustCallreel(t, "functions", "-f", "main.keeps", "-f", "main.doubles", "-f", "main.nothing", goTarget(t)).Stdout
-	for name, want := range map[string]string{"keeps": "exit-site", "doubles": "- assembly", "nothing": "- assembly"} {
-		if !slices.ContainsFunc(strings.Split(list, "\n"), func(line string) bool {
-			return strings.HasSuffix(line, "!main."+name) && strings.Contains(line, want)
-		}) {
-			t.Errorf("main.%s should be %s:\n%s", name, want, list)
-		}
-	}
 }
 
 // A Go program with C code in it is refused with the reason.

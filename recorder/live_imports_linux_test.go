@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"math/rand/v2"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +23,20 @@ func importing(t *testing.T, flags ...string) (program, library string) {
 }
 
 // importWays are ways of calling the functions of a library.
-var importWays = map[string][]string{
-	"lazy":   {"-Wl,-z,lazy"},
-	"now":    {"-Wl,-z,now"},
-	"relro":  {"-Wl,-z,now,-z,relro", "-fcf-protection"},
-	"no PLT": {"-fno-plt"},
-	"no PIE": {"-no-pie", "-fno-pie", "-Wl,-z,lazy"},
-	"-O0":    {"-O0"},
+func importWays() map[string][]string {
+	ways := map[string][]string{
+		"lazy":   {"-Wl,-z,lazy"},
+		"now":    {"-Wl,-z,now"},
+		"relro":  {"-Wl,-z,now,-z,relro", "-fcf-protection"},
+		"no PLT": {"-fno-plt"},
+		"no PIE": {"-no-pie", "-fno-pie", "-Wl,-z,lazy"},
+		"-O0":    {"-O0"},
+	}
+	if runtime.GOARCH == "arm64" { // without a PLT slots are read there
+		ways["relro"] = []string{"-Wl,-z,now,-z,relro", "-mbranch-protection=standard"}
+		delete(ways, "no PLT")
+	}
+	return ways
 }
 
 // importsList is what callreel imports --json says.
@@ -85,7 +93,7 @@ func TestCallsByImportsAreWhatTheProgramCounts(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	const rounds = 3000
-	for name, flags := range importWays {
+	for name, flags := range importWays() {
 		for _, with := range [][]string{nil, {"--lazy"}, {"-f", "round_of", "-f", "back*", "-f", "tail"}, {"--min", "1ns"}} {
 			t.Run(name+strings.Join(with, " "), func(t *testing.T) {
 				program, _ := importing(t, flags...)
@@ -129,7 +137,7 @@ func TestCallsByImportsAreWhatTheProgramCounts(t *testing.T) {
 func TestImportsSayWhoHasReboundASlot(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	program, library := importing(t, importWays["relro"]...)
+	program, library := importing(t, importWays()["relro"]...)
 	before := realtest.Build(t, "imports_library", "-fPIC", "-shared", "-DINTERPOSE")
 	cmd := exec.Command(program, "hook")
 	cmd.Env = append(cmd.Environ(), "LD_PRELOAD="+before)
@@ -149,8 +157,8 @@ func TestImportsSayWhoHasReboundASlot(t *testing.T) {
 		t.Errorf("lib_add is %s to %s", verdict, to)
 	}
 	p.Finish()
-	lazily, _ := importing(t, importWays["lazy"]...)
-	p = realtest.Start(t, lazily, "count", "1")
+	late, _ := importing(t, importWays()["lazy"]...)
+	p = realtest.Start(t, late, "count", "1")
 	if verdict, _ := listImports(t, append(pidFlag(p), "-m", "imports-*")...).verdict(t, "lib_late"); verdict != "lazy" {
 		t.Errorf("lib_late is %s before its first call", verdict)
 	}
@@ -166,7 +174,7 @@ func TestImportsSayWhoHasReboundASlot(t *testing.T) {
 func TestAStubStaysThatTheProgramHasKept(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	program, _ := importing(t, importWays["now"]...)
+	program, _ := importing(t, importWays()["now"]...)
 	p := realtest.Start(t, program, "hook")
 	r := realtest.StartRecording(t, append(pidFlag(p), "--imports", "*:lib_*")...)
 	p.Go()
@@ -188,8 +196,9 @@ func TestImportsOutliveTheirRecorder(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	for _, way := range []string{"relro", "lazy"} {
-		program, _ := importing(t, importWays[way]...)
+		program, _ := importing(t, importWays()[way]...)
 		p := realtest.Start(t, program, "busy")
+		realtest.GiveWay(t, p.Pid())
 		for range 5 {
 			r := realtest.StartRecording(t, append(pidFlag(p), "--imports", "*:lib_*")...)
 			if verdict, to := listImports(t, append(pidFlag(p), "-m", "imports-*")...).verdict(t, "lib_add"); verdict != "rebound" || to != "callreel" {
@@ -246,8 +255,9 @@ func TestImportsOfALibraryThatIsLoadedLater(t *testing.T) {
 func TestRecordersOfImportsMayBeKilledAtAnyTime(t *testing.T) {
 	t.Parallel()
 	needLive(t)
-	program, _ := importing(t, importWays["lazy"]...)
+	program, _ := importing(t, importWays()["lazy"]...)
 	p := realtest.Start(t, program, "busy")
+	realtest.GiveWay(t, p.Pid())
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
@@ -284,6 +294,7 @@ func TestProgramsGoOnWithAllOfTheirSlotsWritten(t *testing.T) {
 	for _, target := range [][]string{{"cxx"}, {"throws", "3000", "3"}, {"cancel"}, {"abi"}, {"state", "2"}, {"threads", "churn", "3"}} {
 		t.Run(target[0], func(t *testing.T) {
 			p := realtest.Start(t, realtest.Build(t, target[0]), target[1:]...)
+			realtest.GiveWay(t, p.Pid())
 			if target[0] == "throws" { // which waits to be told, here and when it has thrown
 				p.Go()
 			}

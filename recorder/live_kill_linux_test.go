@@ -50,6 +50,7 @@ func TestATargetOutlivesItsRecorder(t *testing.T) {
 // they plan, attach, record and detach.
 func killRecorders(t *testing.T, p *realtest.Proc) {
 	t.Helper()
+	realtest.GiveWay(t, p.Pid())
 	start := time.Now()
 	r := realtest.StartRecording(t, pidFlag(p)...)
 	attached := time.Since(start)
@@ -124,7 +125,12 @@ func killedAfter(t *testing.T, p *realtest.Proc, delay time.Duration, flags []st
 func TestRecordingAgainAfterAKillNeedsNoDetach(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
-	for range 3 {
+	realtest.GiveWay(t, p.Pid())
+	rounds := 3
+	if testing.Short() { // in an emulator each takes a quarter of a minute
+		rounds = 1
+	}
+	for range rounds {
 		killRecording(t, p)
 		again := realtest.StartRecording(t, pidFlag(p)...)
 		time.Sleep(50 * time.Millisecond)
@@ -210,6 +216,7 @@ func TestAStaticTargetOutlivesItsRecorder(t *testing.T) {
 	needLive(t, realtest.Musl)
 	for _, target := range []string{"threads", "abi", "count"} {
 		p := realtest.Start(t, realtest.Build(t, target, "cc=musl-gcc", "-static"))
+		realtest.GiveWay(t, p.Pid())
 		for _, again := range []bool{false, true} {
 			r := realtest.StartRecording(t, pidFlag(p)...)
 			r.Signal(os.Kill)

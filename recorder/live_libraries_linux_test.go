@@ -17,7 +17,9 @@ func loading(t *testing.T, mode string) *realtest.Proc {
 	for _, which := range []string{"1", "2"} {
 		args = append(args, realtest.Build(t, "library", "-fPIC", "-shared", "-DWHICH="+which))
 	}
-	return realtest.Start(t, realtest.Build(t, "loading"), args...)
+	p := realtest.Start(t, realtest.Build(t, "loading"), args...)
+	realtest.GiveWay(t, p.Pid())
+	return p
 }
 
 // Libraries may come and go at any moment, and take one another's places, also

@@ -87,6 +87,7 @@ func TestMarkersKeepEveryRegister(t *testing.T) {
 	t.Parallel()
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "state"), "2")
+	realtest.GiveWay(t, p.Pid())
 	file := filepath.Join(t.TempDir(), "marks.reel")
 	marks := int64(0)
 	for i := range 12 {

@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -39,6 +40,10 @@ func TestArgumentsOfMarkersHaveTheirTypes(t *testing.T) {
 				want = []string{values[0], "a name", fmt.Sprint(i)}
 				if m.Arguments[0].Type != "job*" || m.Arguments[0].Kind != reel.ArgumentPointer {
 					t.Errorf("%q: %+v", flags, m.Arguments[0])
+				}
+			case "global":
+				if runtime.GOARCH == "arm64" { // by an address in a register, of which nothing is known
+					want = values
 				}
 			case "local":
 				want = []string{doors[i%2]}

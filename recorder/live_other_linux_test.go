@@ -48,6 +48,7 @@ func TestOtherProgramsAreUnharmed(t *testing.T) {
 				}
 			}
 			p := realtest.Start(t, path, c.args...)
+			realtest.GiveWay(t, p.Pid())
 			s := recordFor(t, "1s", pidFlag(p)...)
 			wantUntouched(t, p.Pid())
 			if s.Calls == 0 {

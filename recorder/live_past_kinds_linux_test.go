@@ -68,8 +68,8 @@ func TestDumpsOfGoProgramsReachBack(t *testing.T) {
 			t.Errorf("%d calls of %s in the report, the program made %d", got, name, n)
 		}
 	}
-	wantGoroutines(t, file, lines)
-	wantEndsOfGoCalls(t, file, rep.report, made)
+	wantGoroutines(t, rep.report, lines)
+	wantEndsOfGoCalls(t, rep.report, made)
 }
 
 // What events carried long ago is still that of the same events.

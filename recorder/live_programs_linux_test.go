@@ -11,7 +11,12 @@ import (
 )
 
 // times is how often the real programs are attached to and detached from.
-func times(t *testing.T) int { return realtest.Repeats(t, 16) }
+func times(t *testing.T) int {
+	if testing.Short() { // in an emulator each time takes ten seconds
+		return realtest.Repeats(t, 2)
+	}
+	return realtest.Repeats(t, 16)
+}
 
 func TestThreadsAreAttachedToAndDetachedFromManyTimes(t *testing.T) {
 	t.Parallel()

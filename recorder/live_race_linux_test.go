@@ -18,6 +18,7 @@ func TestRecordersThatStartAtOnceDoNoHarm(t *testing.T) {
 	needLive(t)
 	const recorders, rounds = 3, 5
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	outcomes := map[string]int{}
 	for range rounds {
 		results := make([]realtest.Result, recorders)
@@ -67,6 +68,7 @@ func TestRecordersThatStartAtOnceDoNoHarm(t *testing.T) {
 func TestDetachingFromALiveRecorderDoesNoHarm(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	over := make(chan struct{})
 	outcomes := map[string]int{}
 	var detacher sync.WaitGroup
@@ -115,6 +117,7 @@ func TestDetachingFromALiveRecorderDoesNoHarm(t *testing.T) {
 func TestADeadRecorderThatNobodyReapsIsDead(t *testing.T) {
 	needLive(t)
 	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "2")
+	realtest.GiveWay(t, p.Pid())
 	t.Run("detach", func(t *testing.T) {
 		leaveZombie(t, p)
 		d := realtest.MustCallreel(t, append([]string{"detach"}, pidFlag(p)...)...)

@@ -43,10 +43,12 @@ type summary struct {
 // report is all that `report --json` says.
 type report struct {
 	realtest.Report
-	Calls     int64 `json:"calls"`
-	Events    int64 `json:"events"`
-	LostExits int64 `json:"lost_exits"`
-	Unmatched int64 `json:"unmatched_exits"`
+	Calls     int64  `json:"calls"`
+	Events    int64  `json:"events"`
+	LostExits int64  `json:"lost_exits"`
+	Unmatched int64  `json:"unmatched_exits"`
+	said      string // all of it
+	ends      unfinished
 }
 
 // unfinished adds up the calls that had no exit, explicit or implied.
@@ -85,21 +87,17 @@ func ended(t testing.TB, r *realtest.Recording) summary {
 	return s
 }
 
-// reportOf sums up a reel that must be whole. Its threads are those that have called.
+// reportOf sums up a reel that must be whole. Its threads are those that have called; its ends tell of calls that had no exit of their own.
 func reportOf(t testing.TB, file string) report {
 	t.Helper()
-	r := realtest.Decode[report](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
+	said := realtest.MustCallreel(t, "report", "--json", file).Stdout
+	r := realtest.Decode[report](t, said)
 	if len(r.Damaged) > 0 {
 		t.Fatalf("reel damaged: %s", r.Damaged)
 	}
 	r.Threads = r.Callers()
+	r.said, r.ends = said, realtest.Decode[unfinished](t, said)
 	return r
-}
-
-// unfinishedOf returns the calls of a reel that had no exit of their own.
-func unfinishedOf(t testing.TB, file string) unfinished {
-	t.Helper()
-	return realtest.Decode[unfinished](t, realtest.MustCallreel(t, "report", "--json", file).Stdout)
 }
 
 // cycle records a process for a moment, and asserts that it was left as it was.
@@ -132,6 +130,7 @@ func cycle(t testing.TB, pid int, args ...string) summary {
 // between, unless that is empty.
 func cycles(t testing.TB, n, pid int, own string, args ...string) (calls int64) {
 	t.Helper()
+	realtest.GiveWay(t, pid)
 	var attach, detach []float64
 	for i := range n {
 		flags := args

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
 )
 
 // refuse runs `record -p pid` with args and asserts the exit code, the words of
@@ -220,9 +221,9 @@ func TestAnotherTracerIsNamed(t *testing.T) {
 }
 
 func TestA32BitProgramIsRefused(t *testing.T) {
-	needLive(t, realtest.Binutils, realtest.I386)
-	p := realtest.Start(t, realtest.Build(t, "tiny32"))
-	refuse(t, p.Pid(), 3, []string{"x86-64"})
+	needLive(t)
+	p := realtest.Start(t, realtest.Small32(t))
+	refuse(t, p.Pid(), 3, []string{process.ErrForeignArch.Error()})
 	if !p.Alive() {
 		t.Error("it has ended")
 	}

@@ -69,7 +69,7 @@ func TestWhatAKilledArmedRecorderHasLeftIsDumped(t *testing.T) {
 			n := wantWhole(t, file, log)
 			d := readDump(t, file)
 			t.Logf("%d calls as logged, missing %+v", n, d.Missing)
-			if n < 1<<15 {
+			if n < 1<<14 { // some 45,000 of 65,536 as a rule: the others were encoded before, and have died with the recorder
 				t.Errorf("only %d calls", n)
 			}
 			if x := d.Triggers; len(x) != 1 || x[0].Kind != reel.TriggerRequest || x[0].Condition != "recorder was killed" {
@@ -127,5 +127,5 @@ func TestWhatAKilledArmedRecorderHasLeftOfGoroutinesIsDumped(t *testing.T) {
 			t.Errorf("%d calls of %s in the report, the program made %d", got, name, n)
 		}
 	}
-	wantGoroutines(t, file, lines)
+	wantGoroutines(t, rep.report, lines)
 }

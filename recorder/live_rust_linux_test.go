@@ -18,7 +18,7 @@ func TestRustProgramsAreRecordedExactly(t *testing.T) {
 		if s.Dropped != 0 || s.Torn != 0 {
 			t.Errorf("%v: %d calls dropped, %d events torn", flags, s.Dropped, s.Torn)
 		}
-		rep, ends := reportOf(t, file), unfinishedOf(t, file)
+		rep := reportOf(t, file)
 		for _, want := range []struct {
 			name        string
 			calls, left int64 // of each round
@@ -31,7 +31,7 @@ func TestRustProgramsAreRecordedExactly(t *testing.T) {
 			if got := rep.Report.Calls(want.name); got != want.calls*rounds {
 				t.Errorf("%v: %d calls of %s, the program made %d", flags, got, want.name, want.calls*rounds)
 			}
-			if got := ends.of(want.name); got != want.left*rounds {
+			if got := rep.ends.of(want.name); got != want.left*rounds {
 				t.Errorf("%v: %d calls of %s had no end of their own, want %d", flags, got, want.name, want.left*rounds)
 			}
 		}

@@ -144,23 +144,24 @@ func TestForkedChildrenPauseTheirOwnRecording(t *testing.T) {
 func TestProgramsEndThePauseAtTheBeginning(t *testing.T) {
 	needLive(t)
 	for _, flags := range [][]string{nil, {"--follow"}} {
-		p := realtest.Start(t, realtest.Build(t, "pauses"), "wait")
-		r := realtest.StartRecording(t, append(append(pidFlag(p), "-f", "work", "--paused", "--lossless"), flags...)...)
-		p.Go()
-		time.Sleep(200 * time.Millisecond)
-		kept := p.Finish()["kept"]
-		r.Stop()
-		r.Summary()
-		rep := reportOf(t, r.File)
-		if got := rep.Report.Calls("work"); got == 0 || got > int64(kept) {
-			t.Errorf("%v: %d calls of %d", flags, got, kept)
-		}
-		f, err := reel.Open(r.File)
-		realtest.Must(t, err)
-		if list := f.Pauses(); len(list) != 1 || list[0].To == 0 || list[0].By != "command" {
-			t.Errorf("%v: pauses %+v", flags, list)
-		}
-		f.Close()
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			p := realtest.Start(t, realtest.Build(t, "pauses"), "wait")
+			r := realtest.StartRecording(t, append(append(pidFlag(p), "-f", "work", "--paused", "--lossless"), flags...)...)
+			p.Go()
+			time.Sleep(200 * time.Millisecond)
+			kept := p.Finish()["kept"]
+			r.Stop()
+			r.Summary()
+			rep := reportOf(t, r.File)
+			if got := rep.Report.Calls("work"); got == 0 || got > int64(kept) {
+				t.Errorf("%d calls of %d", got, kept)
+			}
+			f, err := reel.Open(r.File)
+			realtest.Must(t, err)
+			if list := f.Pauses(); len(list) != 1 || list[0].To == 0 || list[0].By != "command" {
+				t.Errorf("pauses %+v", list)
+			}
+			f.Close()
+		})
 	}
-
 }

@@ -14,9 +14,6 @@ import (
 
 // MarkersOfProcess lists the markers of a running process, which is not stopped.
 func MarkersOfProcess(ctx context.Context, pid int, globs []string, c Choice) ([]MarkerSite, error) {
-	if !portedMarkers {
-		return nil, fmt.Errorf("callreel: process %d: %w", pid, ErrUnsupported)
-	}
 	p, err := process.OpenForCode(pid)
 	if err != nil {
 		return nil, err

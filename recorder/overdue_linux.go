@@ -10,14 +10,23 @@ import (
 // watchOverdue has threads looked at that do something for long which a budget leaves out, and returns what does so; nil where nothing does. In
 // Go programs it isn't known on which thread a goroutine's call goes on.
 func (r *recording) watchOverdue(ctx context.Context) *overdue.Watch {
-	s, streams := r.reader.(*stream)
-	if !streams || r.opt.To != nil || r.isGo() {
+	if r.opt.To != nil || r.isGo() {
 		return nil
 	}
+	w := r.newWatch(ctx)
+	switch s := r.reader.(type) {
+	case *stream:
+		s.TicksPerSecond, s.Overdue = r.set.TicksPerSecond, w
+	case *moments:
+		s.Overdue = w
+	}
+	return w
+}
+
+func (r *recording) newWatch(ctx context.Context) *overdue.Watch {
 	var functions *overdue.Functions
 	known := -1
-	s.TicksPerSecond = r.set.TicksPerSecond
-	s.Overdue = overdue.New(ctx, overdue.Config{Process: r.s.Process, IsOff: r.switches.IsOff, Undisturbed: r.s.Undisturbed, Ticks: ring.Ticks, Functions: func() *overdue.Functions {
+	return overdue.New(ctx, overdue.Config{Process: r.s.Process, IsOff: r.switches.IsOff, Undisturbed: r.s.Undisturbed, Ticks: ring.Ticks, Functions: func() *overdue.Functions {
 		r.s.Mu.Lock()
 		defer r.s.Mu.Unlock()
 		if n := len(r.s.Arenas); n == known {
@@ -35,5 +44,4 @@ func (r *recording) watchOverdue(ctx context.Context) *overdue.Watch {
 		functions = overdue.NewFunctions(list)
 		return functions
 	}})
-	return s.Overdue
 }

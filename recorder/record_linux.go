@@ -95,9 +95,6 @@ type recording struct {
 // Record records until ctx ends, the time is over or the process ends, and detaches. An error after recording has begun
 // comes with the Result: what was drained is in the reel.
 func Record(ctx context.Context, opt Options) (*Result, error) {
-	if err := opt.ported(); err != nil {
-		return nil, err
-	}
 	if len(opt.Command) > 0 {
 		return recordCommand(ctx, opt)
 	}
@@ -234,7 +231,8 @@ func (r *recording) startClock() {
 	filters := &r.opt.Filters
 	r.set.Min = filters.ticks(r.set.TicksPerSecond)
 	if r.isFirst() {
-		r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: ring.Ticks(), BaseUnixNS: time.Now().UnixNano()}
+		now := ring.ClockPair()
+		r.base = reel.Clock{Mode: r.opt.Clock, TicksPerSecond: r.set.TicksPerSecond, BaseTick: now.Tick, BaseUnixNS: now.UnixNS}
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *recording) prepareScheduler(ctx context.Context) {
 // newWaitCalls returns what says of which functions arguments are kept, so that it is known what threads waited for; nil if that is of no use.
 func (r *recording) newWaitCalls() *waitcalls.Set {
 	opt := &r.opt
-	if r.first.opening == nil || !portedKeeps || opt.Clock != reel.ClockFull || r.isGo() {
+	if r.first.opening == nil || opt.Clock != reel.ClockFull || r.isGo() {
 		return nil
 	}
 	// The room for arguments is of addresses, hardly of memory; who has few addresses gets none.

@@ -38,6 +38,7 @@ func TestSitesAreTakenOutAndPutBackWhileThreadsRun(t *testing.T) {
 				realtest.Need(t, realtest.GXX)
 			}
 			p := realtest.Start(t, realtest.Build(t, c.target, c.flags...), c.args...)
+			realtest.GiveWay(t, p.Pid())
 			done := takenOut(t, p.Pid())
 			if counts := p.Finish(); counts[c.some] == 0 {
 				t.Errorf("%s is zero in %v", c.some, counts)
@@ -55,6 +56,7 @@ func TestSitesAreTakenOutAndPutBackWhileThreadsRun(t *testing.T) {
 func TestARecorderIsKilledWhileItTakesSitesOut(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
 	p := realtest.Start(t, realtest.Build(t, "abi"))
+	realtest.GiveWay(t, p.Pid())
 	random := rand.New(rand.NewPCG(uint64(p.Pid()), 2))
 	inside := 0
 	for range 12 {

@@ -25,7 +25,7 @@ func TestStrippedGoProgramsAreWalkedWhole(t *testing.T) {
 			}
 			target := realtest.Start(t, program, "steady")
 			p := sampleUntil(t, sampler.SampleOptions{PID: target.Pid(), Rate: 499}, samples(2000))
-			if p.Incomplete*50 > p.Samples {
+			if p.Incomplete*25 > p.Samples { // stacks are moved while they are read
 				ends := map[string]uint64{}
 				for k := range p.Stacks {
 					if s := &p.Stacks[k]; s.End != 0 {

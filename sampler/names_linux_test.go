@@ -56,7 +56,7 @@ func TestMadeCodeHasTheNamesOfItsMap(t *testing.T) {
 }
 
 func TestNamesAreThoseThatGDBShows(t *testing.T) {
-	realtest.Need(t, realtest.GCC, realtest.GDB)
+	realtest.Need(t, realtest.GCC, realtest.GDB, realtest.AMD64) // names has functions in assembly
 	for name, flags := range map[string][]string{
 		"debug": nil, "symbols": {"-g0"}, "static": {"-static"}, "code apart": {"-Wl,-z,separate-code"},
 	} {

@@ -9,7 +9,7 @@ import (
 )
 
 // stubNames names the stubs of an image's PLT by the functions that they lead to, as
-// debuggers do: "puts@plt". Only x86-64's are known.
+// debuggers do: "puts@plt". Those of x86-64 and arm64 are known.
 type stubNames struct {
 	once   sync.Once
 	ranges []object.Range
@@ -18,13 +18,16 @@ type stubNames struct {
 
 // find returns the name of the stub that an address is in, "" when it is in none.
 func (s *stubNames) find(file *object.Image, link uint64) string {
-	if file.Arch != object.AMD64 || file.Format != object.ELF {
+	if file.Arch != object.AMD64 && file.Arch != object.ARM64 || file.Format != object.ELF {
 		return ""
 	}
 	s.once.Do(func() { s.ranges = file.PLTRanges() })
 	for _, r := range s.ranges {
 		if link < r.Start || link >= r.End {
 			continue
+		}
+		if file.Arch == object.ARM64 {
+			return s.arm64(file, link, r)
 		}
 		// All entries of a section are of one size, which some linkers leave out.
 		size := uint64(16)

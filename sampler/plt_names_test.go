@@ -3,6 +3,7 @@ package sampler
 import (
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -13,9 +14,11 @@ import (
 func TestPLTStubsHaveTheNamesThatObjdumpGivesThem(t *testing.T) {
 	realtest.Need(t, realtest.GCC, realtest.Objdump)
 	stub := regexp.MustCompile(`(?m)^([0-9a-f]+) <([^>]+@plt)>:$`)
-	for name, flags := range map[string][]string{
-		"lazy": {"-Wl,-z,lazy"}, "bound": {"-Wl,-z,now"}, "with landing pads": {"-fcf-protection=full", "-Wl,-z,ibtplt"},
-	} {
+	pads := []string{"-fcf-protection=full", "-Wl,-z,ibtplt"}
+	if runtime.GOARCH == "arm64" {
+		pads = []string{"-mbranch-protection=standard", "-Wl,-z,force-bti"}
+	}
+	for name, flags := range map[string][]string{"lazy": {"-Wl,-z,lazy"}, "bound": {"-Wl,-z,now"}, "with landing pads": pads} {
 		t.Run(name, func(t *testing.T) {
 			path := realtest.Build(t, "shapes_of_frames", flags...)
 			said, err := exec.Command("objdump", "-d", path).Output()

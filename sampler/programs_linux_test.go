@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,6 +125,9 @@ func TestHandlersWithoutCFIAreKnownByTheirTrampoline(t *testing.T) {
 	realtest.Need(t, realtest.Musl)
 	for _, mode := range []string{"handler", "altstack", "nested", "null"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "handler" || mode == "nested" {
+				realtest.Need(t, realtest.AMD64) // elsewhere code isn't followed to where it returns, see docs/porting.md
+			}
 			pid := start(t, realtest.Build(t, "handlers", "cc=musl-gcc", "-static"), mode)
 			th := &stacksOf(t, pid).Threads[0]
 			handlers, mains := 0, 0
@@ -258,7 +262,11 @@ func TestThreadThatCannotBeStoppedIsSeenWhereItWaits(t *testing.T) {
 	pid := start(t, realtest.Build(t, "handlers"), "vfork")
 	th := &stacksOf(t, pid).Threads[0]
 	got := listing(th)
-	for _, want := range []string{"wait_in_child", "act", "deeper", "main"} {
+	known := []string{"wait_in_child", "act", "deeper", "main"}
+	if runtime.GOARCH == "arm64" { // where vfork returns to is in a register, which nobody tells of
+		known = []string{"vfork"}
+	}
+	for _, want := range known {
 		if !strings.Contains(got, " "+want+" ") {
 			t.Errorf("no %s, %v\n%s", want, th.End, got)
 		}

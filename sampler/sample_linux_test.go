@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -147,7 +148,8 @@ func TestRunningProcessIsSampledForATime(t *testing.T) {
 	needEvents(t, realtest.GCC)
 	target := realtest.Start(t, realtest.Build(t, "shares"))
 	var seen sampler.Progress
-	p := sampleUntil(t, sampler.SampleOptions{PID: target.Pid(), Rate: 499}, func(now sampler.Progress) bool {
+	// Timers of emulated machines come late: more of them would count as one.
+	p := sampleUntil(t, sampler.SampleOptions{PID: target.Pid(), Rate: 199}, func(now sampler.Progress) bool {
 		seen = now
 		return now.Samples >= 300
 	})
@@ -200,7 +202,8 @@ func TestRecursionIsSeenInItsDepth(t *testing.T) {
 func TestStackThatIsLargerThanWhatIsKeptSaysSo(t *testing.T) {
 	needEvents(t, realtest.GCC)
 	p := sampleCommand(t, 7, sampler.SampleOptions{
-		Command: []string{realtest.Build(t, "shares"), "deep", "100"}, Rate: 499, StackSize: 2048,
+		// What has frame pointers is walked by the kernel, as far as it goes.
+		Command: []string{realtest.Build(t, "shares", "-fomit-frame-pointer"), "deep", "100"}, Rate: 499, StackSize: 1024,
 	})
 	cut := countIf(p, func(s *sampler.ProfileStack, names []string) bool {
 		return s.End == unwind.Unreadable && has("shares_down")(s, names) && !has("main")(s, names)
@@ -295,7 +298,11 @@ func TestCommandThatEndsAtOnceIsStillNamed(t *testing.T) {
 	for range 3 {
 		p := sampleCommand(t, 7, sampler.SampleOptions{Command: []string{binary, "0.02"}, Rate: 1999})
 		named, whole := countIf(p, has("shares_work")), p.Samples-p.Incomplete
-		if named < 10 || whole*10 < p.Samples*9 {
+		least := uint64(9)
+		if runtime.GOARCH == "arm64" { // emulated: the time in which a program is begun and ended is a larger part
+			least = 8
+		}
+		if named < 10 || whole*10 < p.Samples*least {
 			t.Errorf("%d samples, %d whole, %d of the work", p.Samples, whole, named)
 		}
 	}

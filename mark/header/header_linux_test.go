@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -27,9 +26,7 @@ func (c compiler) String() string { return c.name + " " + strings.Join(c.flags, 
 // folder has the header and the sources.
 func folder(t *testing.T) string {
 	t.Helper()
-	if runtime.GOARCH != "amd64" {
-		t.Skip("the expected code is x86-64's")
-	}
+	realtest.Need(t, realtest.AMD64) // the expected code is its
 	dir := t.TempDir()
 	text, err := io.ReadAll(Reader())
 	if err != nil {

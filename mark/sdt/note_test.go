@@ -61,7 +61,7 @@ func TestDamagedNotesGiveThoseBefore(t *testing.T) {
 func TestTheNotesOfLibstdcxx(t *testing.T) {
 	var im *object.Image
 	var err error
-	for _, path := range []string{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"} {
+	for _, path := range []string{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"} {
 		if im, err = object.Open(path); err == nil {
 			break
 		}

@@ -17,6 +17,7 @@ var ErrNoDebug = errors.New("no debug information")
 type Debug struct {
 	name  string
 	main  *file
+	abi   *abi
 	alt   *file
 	libcp bool // the image uses LLVM's C++ library
 	units map[dwarf.Offset]map[uint64]dwarf.Offset
@@ -35,6 +36,7 @@ type file struct {
 	loclists []byte
 	addr     []byte // .debug_addr
 	big      bool
+	abi      *abi
 }
 
 // ref names an entry.
@@ -55,7 +57,7 @@ type Files interface {
 // *object.DebugSearch. The error wraps
 // ErrNoDebug if there is none. The image must stay open until Close.
 func Open(ctx context.Context, im *object.Image, files Files) (d *Debug, err error) {
-	d = &Debug{name: im.Name(), units: map[dwarf.Offset]map[uint64]dwarf.Offset{}, types: map[ref]*Type{}, spots: map[uint64][]spot{}}
+	d = &Debug{name: im.Name(), abi: abiOf(im), units: map[dwarf.Offset]map[uint64]dwarf.Offset{}, types: map[ref]*Type{}, spots: map[uint64][]spot{}}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -116,7 +118,7 @@ func load(ctx context.Context, im *object.Image) (*file, error) {
 	for i, n := range have {
 		by[n] = data[i]
 	}
-	f := &file{str: by[".debug_str"], loc: by[".debug_loc"], loclists: by[".debug_loclists"], addr: by[".debug_addr"], big: im.ByteOrder.Uint16([]byte{0, 1}) == 1}
+	f := &file{str: by[".debug_str"], loc: by[".debug_loc"], loclists: by[".debug_loclists"], addr: by[".debug_addr"], big: im.ByteOrder.Uint16([]byte{0, 1}) == 1, abi: abiOf(im)}
 	if len(by[".debug_info"]) == 0 {
 		return nil, fmt.Errorf("callreel: %s: %w", im.Name(), ErrNoDebug)
 	}

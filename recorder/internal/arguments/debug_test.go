@@ -13,7 +13,6 @@ import (
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
@@ -61,9 +60,9 @@ int main(int c, char **v) { struct s s = {c, 2, 3}; return one(&s, c, 7) + two(&
 		if !slices.ContainsFunc(p.Omitted, func(l string) bool { return strings.HasPrefix(l, "unused:") }) {
 			t.Errorf("%s: unused is taken for an argument: %v", fn.Name, p.Arguments)
 		}
-		for name, want := range map[string]amd64.Reg{"k": amd64.RSI, "l": amd64.RDX} {
+		for name, want := range map[string]isa.Reg{"k": d.abi.integers[1], "l": d.abi.integers[2]} {
 			i := slices.IndexFunc(p.Arguments, func(a reel.Argument) bool { return a.Name == name })
-			if i < 0 || p.Capture.Fields[i].Value.Reg != isa.Reg(want) {
+			if i < 0 || p.Capture.Fields[i].Value.Reg != want {
 				t.Errorf("%s: %s is %v of %v, want %v", fn.Name, name, p.Capture.Fields, p.Arguments, want)
 			}
 		}
@@ -98,7 +97,7 @@ func TestWithoutDebugInformationRegistersHaveNames(t *testing.T) {
 		t.Fatal(err, s.Missing())
 	}
 	p, err := s.Entry(true, nil)
-	if err != nil || len(p.Arguments) != 6 || p.Arguments[5].Name != "arg6" {
+	if err != nil || len(p.Arguments) != len(hostABI().integers) || p.Arguments[5].Name != "arg6" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	one := Expression{Text: "arg2:s", Name: "arg2", Format: 's'}
@@ -134,8 +133,8 @@ func plans(t testing.TB, data []byte) {
 				_ = p.Capture.LayOut()
 			}
 		}
-		for reg := range dwarfRegs {
-			d.Variable(fn.Addr+1, &stub.Operand{Reg: isa.Reg(dwarfRegs[reg]), Size: 4}, Frame{})
+		for reg := range d.abi.dwarf {
+			d.Variable(fn.Addr+1, &stub.Operand{Reg: d.abi.dwarf[reg], Size: 4}, Frame{})
 			d.Variable(fn.Addr, &stub.Operand{Memory: true, Origin: stub.OriginStack, Off: int32(8 * reg), Size: 8}, Frame{7, 8, true})
 		}
 		_, _ = s.Entry(false, []Expression{{Name: "c", Steps: []Step{field("next", true), field("name", true)}}})

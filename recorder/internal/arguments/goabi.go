@@ -3,15 +3,11 @@ package arguments
 import (
 	"fmt"
 
-	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// The registers of Go's arguments, and of its results (cmd/compile/abi-internal.md).
-var goRegs = []amd64.Reg{amd64.RAX, amd64.RBX, amd64.RCX, amd64.RDI, amd64.RSI, amd64.R8, amd64.R9, amd64.R10, amd64.R11}
-
-const goVectors = 15
+// goReturnSize is what lies on the stack in front of the arguments there: the return address, or, on arm64, the place for it.
+const goReturnSize = 8
 
 // goABI gives a Go function's arguments, or its results, their places, one after the other. All of a value is in registers, or none of it.
 type goABI struct {
@@ -46,7 +42,7 @@ func (a *goABI) value(t *Type) place {
 	}
 	to := a.d.goAlign(t, 0)
 	a.stack = (a.stack + to - 1) &^ (to - 1)
-	p = inMemory(stub.OriginStack, 0, 8+a.stack)
+	p = inMemory(stub.OriginStack, 0, goReturnSize+a.stack)
 	a.stack += t.Size
 	return p
 }
@@ -58,14 +54,14 @@ func (a *goABI) assign(t *Type, off int64, p *place, depth int) (fits bool, err 
 	}
 	switch t.Kind {
 	case KindInt, KindUint, KindBool, KindChar, KindEnum, KindPointer, KindReference:
-		if a.ints >= len(goRegs) {
+		if a.ints >= len(a.d.abi.golang) {
 			return false, nil
 		}
-		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Reg: isa.Reg(goRegs[a.ints])}})
+		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Reg: a.d.abi.golang[a.ints]}})
 		a.ints++
 		return true, nil
 	case KindFloat:
-		if a.vectors >= goVectors {
+		if a.vectors >= a.d.abi.goVectors {
 			return false, nil
 		}
 		p.pieces = append(p.pieces, piece{off, t.Size, stub.Operand{Origin: stub.OriginVector, Vector: uint8(a.vectors)}})

@@ -5,20 +5,17 @@ import (
 	"encoding/binary"
 
 	"github.com/callreel/callreel/internal/leb128"
-	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// DWARF's numbers of general registers (System V AMD64 ABI, figure 3.36).
-var dwarfRegs = []amd64.Reg{amd64.RAX, amd64.RDX, amd64.RCX, amd64.RBX, amd64.RSI, amd64.RDI, amd64.RBP, amd64.RSP,
-	amd64.R8, amd64.R9, amd64.R10, amd64.R11, amd64.R12, amd64.R13, amd64.R14, amd64.R15}
-
+// Operations that say no more than a register (DWARF 5 §2.6.1.1.3).
 const (
-	opReg0       = 0x50 // DW_OP_reg0
-	firstVector  = 17
-	maxLocations = 64
+	opReg0  = 0x50
+	opReg31 = 0x6F
+	opRegx  = 0x90
 )
+
+const maxLocations = 64
 
 // entryRegister finds the register that a variable is in at the function's very entry, at low.
 func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (o stub.Operand, ok bool) {
@@ -26,7 +23,7 @@ func (d *Debug) entryRegister(f *file, unit, e *dwarf.Entry, low uint64) (o stub
 	if !ok {
 		return o, false
 	}
-	return registerOf(expr)
+	return f.registerOf(expr)
 }
 
 // location is the expression that says where a variable is at pc: its only one, or that of the range that suits.
@@ -48,19 +45,18 @@ func (f *file) location(unit, e *dwarf.Entry, pc uint64, suits func(from, to uin
 }
 
 // registerOf reads an expression that is but a register.
-func registerOf(expr []byte) (o stub.Operand, ok bool) {
-	if len(expr) != 1 || expr[0] < opReg0 {
+func (f *file) registerOf(expr []byte) (o stub.Operand, ok bool) {
+	switch {
+	case len(expr) == 0:
 		return o, false
+	case expr[0] >= opReg0 && expr[0] <= opReg31 && len(expr) == 1:
+		return f.abi.registerOfNumber(int(expr[0]) - opReg0)
+	case expr[0] == opRegx:
+		if n, size := leb128.ExactUint(expr[1:], 0); size == len(expr)-1 && size > 0 && n <= 1<<16 {
+			return f.abi.registerOfNumber(int(n))
+		}
 	}
-	switch n := int(expr[0]) - opReg0; {
-	case n < len(dwarfRegs):
-		o.Reg = isa.Reg(dwarfRegs[n])
-	case n >= firstVector && n < firstVector+15: // the last has a number too high for one byte
-		o.Origin, o.Vector = stub.OriginVector, uint8(n-firstVector)
-	default:
-		return o, false
-	}
-	return o, o.Origin == stub.OriginVector || o.Reg != isa.Reg(amd64.RSP)
+	return o, false
 }
 
 // inOldLists looks a location list of DWARF 2 to 4 up (DWARF 4 §2.6.2).

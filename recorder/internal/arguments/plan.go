@@ -25,12 +25,14 @@ type UnknownError struct {
 	Name  string
 	Known []string
 	Why   error // nil, or why nothing is known of it
+	// Registers is how many registers have names.
+	Registers int
 }
 
 func (e *UnknownError) Error() string {
 	switch {
 	case e.Why != nil:
-		return fmt.Sprintf("no argument %q is known (%v): name registers, arg1 to arg6 or ret", e.Name, e.Why)
+		return fmt.Sprintf("no argument %q is known (%v): name registers, arg1 to arg%d or ret", e.Name, e.Why, e.Registers)
 	case len(e.Known) == 0:
 		return fmt.Sprintf("there is no argument %q: it has none", e.Name)
 	}
@@ -60,7 +62,7 @@ func resultName(all []param, i int) string {
 const maxExpanded = 16
 
 // CheckEntry takes out what stands in registers that are changed before the event of the entry.
-func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
+func (p *Plan) CheckEntry(registers uint32, vectors bool) error {
 	changed := func(o *stub.Operand) bool {
 		switch o.Origin {
 		case stub.OriginVector:
@@ -73,6 +75,20 @@ func (p *Plan) CheckEntry(registers uint16, vectors bool) error {
 	return p.omit(func(f *stub.Field) string {
 		if changed(&f.Value) || changed(&f.Len) {
 			return "its register is changed before the first instruction that can be probed"
+		}
+		return ""
+	})
+}
+
+// CheckReturn takes out a result that is in memory if the register is changed before the event of the entry that says where.
+func (p *Plan) CheckReturn(registers uint32) error {
+	const x8 = 8 // of arm64
+	if registers>>x8&1 == 0 {
+		return nil
+	}
+	return p.omit(func(f *stub.Field) string {
+		if f.IsOfResult() {
+			return "the register that says where it is to go is changed before the first instruction that can be probed"
 		}
 		return ""
 	})
@@ -155,7 +171,10 @@ func (s *Signature) catchPanics(do func() error) error {
 // all adds all arguments, or the result. Without debug information these are registers, as integers.
 func (p *Plan) all(s *Signature, all []param, atReturn bool) error {
 	if s.d == nil {
-		names := []string{"arg1", "arg2", "arg3", "arg4", "arg5", "arg6"}
+		var names []string
+		for i := range s.abi.integers {
+			names = append(names, fmt.Sprintf("arg%d", i+1))
+		}
 		if atReturn {
 			names = []string{"return"}
 		}
@@ -266,7 +285,7 @@ func (s *Signature) resolve(all []param, e *Expression, atReturn bool) (value, e
 				known = append(known, r.name)
 			}
 		}
-		return v, &UnknownError{Name: e.Name, Known: known, Why: s.why}
+		return v, &UnknownError{Name: e.Name, Known: known, Why: s.why, Registers: len(s.abi.integers)}
 	}
 	for _, step := range e.Steps {
 		var err error

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // Signature is a function's arguments and results, and where they stand.
 type Signature struct {
 	d       *Debug // nil without debug information: then only registers have names
+	abi     *abi
 	golang  bool
+	rust    bool
 	params  []param
 	results []param
 	more    bool  // it takes arguments that aren't named
@@ -29,7 +30,8 @@ type param struct {
 }
 
 const (
-	languageGo = 0x16
+	languageGo   = 0x16
+	languageRust = 0x1C
 	// What GNU as and LLVM write (DWARF 5 §7.12, and version 6).
 	languageMipsAssembler = 0x8001
 	languageAssembly      = 0x31
@@ -40,13 +42,14 @@ const (
 // Function finds the signature of the function that begins at a link address and has these names in the symbol table. Where there is no
 // debug information of it, its registers still have names, see Signature.Named.
 func (d *Debug) Function(addr uint64, names []string, golang bool) (s *Signature, err error) {
-	s = &Signature{golang: golang}
+	s = &Signature{golang: golang, abi: hostABI()}
 	if d == nil {
 		return s, nil
 	}
+	s.abi = d.abi
 	err = catchPanics(d.name, func() error { return d.signature(s, addr, names) })
 	if err != nil {
-		return &Signature{golang: golang, why: err}, nil
+		return &Signature{golang: golang, abi: d.abi, why: err}, nil
 	}
 	s.d = d
 	return s, nil
@@ -64,6 +67,8 @@ func (d *Debug) signature(s *Signature, addr uint64, names []string) error {
 	switch lang, _ := number(unit, dwarf.AttrLanguage); lang {
 	case languageGo:
 		s.golang = true
+	case languageRust:
+		s.rust = true
 	case languageMipsAssembler, languageAssembly:
 		s.asm = true
 	}
@@ -103,10 +108,8 @@ func (d *Debug) signature(s *Signature, addr uint64, names []string) error {
 	if low = cmp.Or(low, addr); isFortran(unit) {
 		d.byReference(s, from, refs[0], unit, low)
 	}
-	s.results = []param{{"return", result, d.result(result)}}
-	if err := d.placeSysV(s, result); err != nil {
-		return err
-	}
+	s.results = []param{{"return", result, d.abi.result(d, s, result)}}
+	d.abi.place(d, s, result)
 	if changed {
 		d.placeChanged(s, refs[0], unit, low)
 	}
@@ -157,21 +160,6 @@ func (d *Debug) readParams(s *Signature, r ref) error {
 		}
 		return nil
 	})
-}
-
-func (d *Debug) placeSysV(s *Signature, result *Type) error {
-	a := &sysV{d: d}
-	hidden, err := d.hidden(result)
-	if err != nil {
-		a.guessing = true // there may be a first argument that isn't in the list
-	}
-	if hidden {
-		a.integer()
-	}
-	for i := range s.params {
-		s.params[i].p = a.argument(s.params[i].t)
-	}
-	return nil
 }
 
 func (d *Debug) placeGo(s *Signature) {
@@ -232,6 +220,9 @@ func (s *Signature) Missing() error {
 	return ErrNoDebug
 }
 
+// Convention is what says in which registers arguments are where there is no debug information.
+func (s *Signature) Convention() string { return s.abi.name }
+
 // names are those of all arguments.
 func (s *Signature) names() []string {
 	var names []string
@@ -245,18 +236,18 @@ func (s *Signature) names() []string {
 
 // registers are the names of arguments without debug information.
 func (s *Signature) register(name string) (stub.Operand, bool) {
-	regs, results := argumentRegs, resultRegs
+	regs, results := s.abi.integers, s.abi.results
 	if s.golang {
-		regs, results = goRegs, goRegs
+		regs, results = s.abi.golang, s.abi.golang
 	}
 	if name == "ret" || name == "return" {
-		return stub.Operand{Reg: isa.Reg(results[0]), Size: 8, Signed: true}, true
+		return stub.Operand{Reg: results[0], Size: 8, Signed: true}, true
 	}
 	var n int
 	if _, err := fmt.Sscanf(name, "arg%d", &n); err == nil && n >= 1 && n <= len(regs) && name == fmt.Sprintf("arg%d", n) {
-		return stub.Operand{Reg: isa.Reg(regs[n-1]), Size: 8, Signed: true}, true
+		return stub.Operand{Reg: regs[n-1], Size: 8, Signed: true}, true
 	}
-	if _, err := fmt.Sscanf(name, "farg%d", &n); err == nil && n >= 1 && n <= argumentVectors && name == fmt.Sprintf("farg%d", n) {
+	if _, err := fmt.Sscanf(name, "farg%d", &n); err == nil && n >= 1 && n <= s.abi.vectors && name == fmt.Sprintf("farg%d", n) {
 		return stub.Operand{Origin: stub.OriginVector, Vector: uint8(n - 1), Size: 8}, true
 	}
 	return stub.Operand{}, false

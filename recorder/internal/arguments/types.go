@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"strings"
 )
@@ -38,25 +39,30 @@ type Type struct {
 
 	Fields   []Member
 	union    bool
-	declared bool // only that there is such a type is known
-	byRef    int8 // a class that is passed by reference: 1, or, as surely isn't, -1
-	special  bool // has a virtual function, or a destructor or copy constructor of its own
+	declared bool  // only that there is such a type is known
+	byRef    int8  // a class that is passed by reference: 1, or, as surely isn't, -1
+	special  bool  // has a virtual function, or a destructor or copy constructor of its own
+	variant  bool  // has parts that are there or not, which Rust and Ada have
+	encoding int64 // of a base type of KindOther
+	align    int64 // bytes, as the source says, 0 if it doesn't
 	self     ref
 }
 
 // Member is a field of a struct, or a base class.
 type Member struct {
-	Name string
-	Off  int64
-	Type ref
-	Base bool
-	Bits bool // it is a bit field
+	Name  string
+	Off   int64
+	Type  ref
+	Base  bool
+	Bits  bool  // it is a bit field
+	align int64 // bytes, as the source says, 0 if it doesn't
 }
 
 // Bounds of types that are read.
 const (
-	maxMembers  = 4096
-	maxTypedefs = 64
+	maxMembers   = 4096
+	maxTypedefs  = 64
+	maxAlignment = 1 << 20
 )
 
 var voidType = &Type{Kind: KindVoid, Name: "void"}
@@ -87,12 +93,14 @@ func (d *Debug) typeAt(r ref) (*Type, error) {
 	}
 	defer func() { d.depth-- }()
 	name := ""
+	align := int64(0)
 	at := r
 	for range maxTypedefs {
 		e, err := at.entry()
 		if err != nil {
 			return nil, err
 		}
+		align = max(align, alignment(e))
 		switch e.Tag {
 		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, tagAtomicType, tagImmutableType:
 			if name == "" {
@@ -114,9 +122,10 @@ func (d *Debug) typeAt(r ref) (*Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name != "" {
+		if name != "" || align != t.align {
 			named := *t
-			named.Name = name
+			named.Name = cmp.Or(name, t.Name)
+			named.align = align
 			t = &named
 		}
 		d.types[r] = t
@@ -140,6 +149,7 @@ func (d *Debug) read(r ref, e *dwarf.Entry) (*Type, error) {
 	t.Size, _ = number(e, dwarf.AttrByteSize)
 	t.Elem, _ = d.refOf(r.f, e, dwarf.AttrType)
 	t.declared = flag(e, dwarf.AttrDeclaration)
+	t.align = alignment(e)
 	switch e.Tag {
 	case dwarf.TagBaseType:
 		t.base(e)
@@ -185,16 +195,19 @@ func (d *Debug) read(r ref, e *dwarf.Entry) (*Type, error) {
 // DWARF 5 §7.8.
 const (
 	encodingBoolean      = 0x02
+	encodingComplex      = 0x03
 	encodingFloat        = 0x04
 	encodingSigned       = 0x05
 	encodingSignedChar   = 0x06
 	encodingUnsigned     = 0x07
 	encodingUnsignedChar = 0x08
+	encodingDecimal      = 0x0F
 	encodingUTF          = 0x10
 )
 
 func (t *Type) base(e *dwarf.Entry) {
 	encoding, _ := number(e, dwarf.AttrEncoding)
+	t.encoding = encoding
 	switch {
 	case t.Size != 1 && t.Size != 2 && t.Size != 4 && t.Size != 8:
 		t.Kind = KindOther
@@ -211,6 +224,30 @@ func (t *Type) base(e *dwarf.Entry) {
 	default:
 		t.Kind = KindOther
 	}
+}
+
+// isFloat says whether a base type is a floating-point number of another size than C has, or a decimal one.
+func (t *Type) isFloat() bool {
+	return t.encoding == encodingFloat && (t.Size == 2 || t.Size == 16) || t.encoding == encodingDecimal && (t.Size == 4 || t.Size == 8 || t.Size == 16)
+}
+
+// isComplex says whether it is a complex number.
+func (t *Type) isComplex() bool {
+	return t.encoding == encodingComplex && (t.Size == 4 || t.Size == 8 || t.Size == 16 || t.Size == 32)
+}
+
+// isWide says whether it is an integer of more than eight bytes.
+func (t *Type) isWide() bool {
+	return t.Size > 8 && (t.encoding == encodingSigned || t.encoding == encodingUnsigned)
+}
+
+// alignment is an entry's, 0 if it says nothing that can be one.
+func alignment(e *dwarf.Entry) int64 {
+	a, _ := number(e, dwarf.AttrAlignment)
+	if a < 0 || a > maxAlignment || a&(a-1) != 0 {
+		return 0
+	}
+	return a
 }
 
 // enumerators reads those of an enum.
@@ -271,10 +308,13 @@ func (d *Debug) members(t *Type) error {
 			m := Member{Name: d.text(e, dwarf.AttrName), Off: off, Base: e.Tag == dwarf.TagInheritance}
 			m.Bits = e.Val(dwarf.AttrBitSize) != nil || e.Val(attrDataBit) != nil
 			m.Type, _ = d.refOf(r.f, e, dwarf.AttrType)
+			m.align = alignment(e)
 			if strings.HasPrefix(m.Name, "_vptr") {
 				t.special = true
 			}
 			t.Fields = append(t.Fields, m)
+		case dwarf.TagVariantPart:
+			t.variant = true
 		case dwarf.TagSubprogram:
 			t.special = t.special || d.makesSpecial(t, r.f, e)
 		}

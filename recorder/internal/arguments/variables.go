@@ -7,7 +7,6 @@ import (
 
 	"github.com/callreel/callreel/internal/leb128"
 	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -57,7 +56,7 @@ func (d *Debug) Variable(pc uint64, o *stub.Operand, frame Frame) (v Variable, o
 	}
 	depth := -1
 	for _, s := range spots {
-		if s.depth > depth && s.is(o, frame) {
+		if s.depth > depth && s.is(o, frame, d.abi) {
 			if found, err := d.describe(s.r); err == nil {
 				v, ok, depth = found, true, s.depth
 			}
@@ -67,7 +66,7 @@ func (d *Debug) Variable(pc uint64, o *stub.Operand, frame Frame) (v Variable, o
 }
 
 // is says whether a variable is where an operand says.
-func (s *spot) is(o *stub.Operand, frame Frame) bool {
+func (s *spot) is(o *stub.Operand, frame Frame, regs *abi) bool {
 	w := &s.where
 	switch {
 	case w.Memory != o.Memory || o.Shift != 0:
@@ -77,19 +76,19 @@ func (s *spot) is(o *stub.Operand, frame Frame) bool {
 	case o.Origin == stub.OriginAddress || w.Origin == stub.OriginAddress:
 		return o.Origin == w.Origin && !s.frame && o.Addr == w.Addr
 	}
-	off, from := int64(o.Off), base(o)
+	off, from := int64(o.Off), regs.base(o)
 	if !s.frame {
-		return from == base(w) && off == int64(w.Off)
+		return from == regs.base(w) && off == int64(w.Off)
 	}
-	return frame.Known && int(frame.Reg) < len(dwarfRegs) && from == dwarfRegs[frame.Reg] && off-frame.Off == int64(w.Off)
+	return frame.Known && int(frame.Reg) < len(regs.dwarf) && from == regs.dwarf[frame.Reg] && off-frame.Off == int64(w.Off)
 }
 
 // base is the register that an operand in memory goes by.
-func base(o *stub.Operand) amd64.Reg {
+func (a *abi) base(o *stub.Operand) isa.Reg {
 	if o.Origin == stub.OriginStack {
-		return amd64.RSP
+		return a.sp
 	}
-	return amd64.Reg(o.Reg)
+	return o.Reg
 }
 
 // describe reads a variable's name and type.
@@ -201,7 +200,7 @@ func (f *file) spot(unit, e *dwarf.Entry, pc uint64, frame []byte) (s spot, ok b
 	if !ok || len(expr) == 0 || f.big {
 		return s, false
 	}
-	if s.where, ok = registerOf(expr); ok {
+	if s.where, ok = f.registerOf(expr); ok {
 		return s, true
 	}
 	s.where = stub.Operand{Memory: true}
@@ -219,27 +218,27 @@ func (f *file) spot(unit, e *dwarf.Entry, pc uint64, frame []byte) (s spot, ok b
 		case base == opCallCFA && len(frame) == 1:
 			s.frame = true
 			return s, true
-		case base >= opReg0 && int(base) < opReg0+len(dwarfRegs) && len(frame) == 1: // clang: what the register has
-			return s, s.at(int(base) - opReg0)
-		case base >= opBreg0 && int(base) < opBreg0+len(dwarfRegs):
+		case base >= opReg0 && int(base) < opReg0+len(f.abi.dwarf) && len(frame) == 1: // clang: what the register has
+			return s, s.at(int(base)-opReg0, f.abi)
+		case base >= opBreg0 && int(base) < opBreg0+len(f.abi.dwarf):
 			more, ok := only(frame[1:])
 			s.where.Off += more
-			return s, ok && s.at(int(base)-opBreg0)
+			return s, ok && s.at(int(base)-opBreg0, f.abi)
 		}
-	case op >= opBreg0 && int(op) < opBreg0+len(dwarfRegs):
+	case op >= opBreg0 && int(op) < opBreg0+len(f.abi.dwarf):
 		if s.where.Off, ok = only(expr[1:]); ok {
-			return s, s.at(int(op) - opBreg0)
+			return s, s.at(int(op)-opBreg0, f.abi)
 		}
 	}
 	return s, false
 }
 
 // at places a variable in memory by a register, by its number in DWARF.
-func (s *spot) at(reg int) bool {
-	if r := dwarfRegs[reg]; r == amd64.RSP {
+func (s *spot) at(reg int, regs *abi) bool {
+	if r := regs.dwarf[reg]; r == regs.sp {
 		s.where.Origin = stub.OriginStack
 	} else {
-		s.where.Origin, s.where.Reg = stub.OriginReg, isa.Reg(r)
+		s.where.Origin, s.where.Reg = stub.OriginReg, r
 	}
 	return true
 }

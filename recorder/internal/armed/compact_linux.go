@@ -225,6 +225,9 @@ func (c *compactor) count(h *ring.Run) {
 	}
 	t.next = h.Seq + 1
 	t.Push(h.Events)
+	if n := len(h.Events); n > 0 {
+		c.a.Tally.Saw(n, h.Events[n-1].Time)
+	}
 }
 
 // OpenFunctions are those of which calls are open, in what is kept and in the rings. It is called behind a round.

@@ -1,10 +1,11 @@
 package armed
 
 import (
-	"github.com/callreel/callreel/recorder/internal/budget"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/markers"
+	"github.com/callreel/callreel/recorder/internal/overdue"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/scheduling"
@@ -26,7 +27,9 @@ type Config struct {
 	Making   *probes.Maker
 	Switches *probes.Switches
 	// Tally counts calls by function; nil if nobody asks.
-	Tally   *budget.Tally
+	Tally *budget.Tally
+	// Overdue says what threads do while calls take long that triggers are about; nil if nobody is to be asked.
+	Overdue *overdue.Watch
 	Folder  Folder
 	Catalog *Catalog
 	// Couple are the recordings whose dumps have this one's part; nil for none.

@@ -287,6 +287,9 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 		if err == nil {
 			err = a.calls.addEntries(t, &cut, causes)
 		}
+		if err == nil {
+			err = t.weave(&cut, win, a.glances.of(t.thread, win))
+		}
 		if err != nil {
 			return err
 		}

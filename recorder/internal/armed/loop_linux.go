@@ -68,6 +68,7 @@ type Loop struct {
 	frozenFor time.Duration
 	compact   *compactor
 	past      Past
+	glances   glances
 	crowded   atomic.Bool  // there are few chunks left: threads may have ended
 	keep      atomic.Int64 // Config.Keep, for the compactor
 	tokens    float64
@@ -101,6 +102,7 @@ func New(c Config) *Loop {
 		changes: make(chan func()), joint: make(chan *joint), over: make(chan struct{})}
 	a.predicates, _ = c.Target.Memory.PredicatesAt(c.Target.Predicates) // which Arm has found to be there
 	a.compact = newCompactor(a)
+	a.glances.a = a
 	a.keep.Store(int64(a.Keep))
 	a.pair()
 	return a
@@ -152,6 +154,9 @@ func (a *Loop) Run(ctx context.Context) (err error) {
 	compacting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var over sync.WaitGroup
 	over.Go(func() { a.compact.run(compacting) })
+	if a.Overdue != nil {
+		over.Go(func() { a.glances.run(compacting) })
+	}
 	defer over.Wait()
 	defer stop()
 	a.Notice("armed: process %d is recorded into memory, and dumped to %s", a.Target.PID(), a.Folder.Path)
@@ -374,12 +379,11 @@ func (a *Loop) forgetEnded() {
 
 // pair reads both clocks.
 func (a *Loop) pair() {
-	now := time.Now()
-	a.last.pair = now
+	a.last.pair = time.Now()
 	if len(a.pairs) == maxPairs {
 		a.pairs = slices.Delete(a.pairs, 1, maxPairs/2)
 	}
-	a.pairs = append(a.pairs, reel.ClockPair{Tick: ring.Ticks(), UnixNS: now.UnixNano()})
+	a.pairs = append(a.pairs, ring.ClockPair())
 }
 
 // refill lets triggers make dumps again after a while.

@@ -3,7 +3,6 @@ package armed
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/rest"
@@ -61,7 +60,7 @@ func (r *Rest) writeTo(f dumpFile, told *Dumped) error {
 	if err != nil {
 		return err
 	}
-	now := reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
+	now := ring.ClockPair()
 	dump := reel.Dump{From: min(r.Rings.Reaches(r.Note.Began), r.Rings.At), To: r.Rings.At}
 	last, err := r.writeThreads(w, r.functions(catalog), &dump)
 	if err == nil {

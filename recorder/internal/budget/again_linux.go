@@ -5,6 +5,33 @@ import (
 	"time"
 )
 
+// first takes the first sample. Of a process that rests it is of what it does when it begins to work.
+func (k *Keeper) first(ctx context.Context) error {
+	if !sleep(ctx, firstSample) {
+		return nil
+	}
+	for {
+		used, err := k.c.CPU()
+		if err != nil {
+			return err
+		}
+		if used-k.cpu >= leastFirst {
+			break
+		}
+		if k.wait(ctx, idleStretch) {
+			sleep(ctx, sampleStep)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	list, l, err := k.stretch()
+	if err != nil {
+		return err
+	}
+	return k.sample(ctx, list, l)
+}
+
 // isDue says whether all is to be switched on for a moment.
 func (k *Keeper) isDue() bool {
 	if len(k.off) == 0 {
@@ -36,11 +63,11 @@ func (k *Keeper) sampleApart() time.Duration {
 
 // again switches all on for a moment, and goes by that.
 func (k *Keeper) again(ctx context.Context) error {
-	out := map[uint32]bool{}
+	out, rates := map[uint32]bool{}, map[uint32]float64{}
 	var ids []uint32
 	for id, o := range k.off {
 		ids = append(ids, id)
-		out[id] = o.out
+		out[id], rates[id] = o.out, o.rate
 	}
 	if err := k.putBack(ctx, out); err != nil {
 		return err
@@ -51,12 +78,34 @@ func (k *Keeper) again(ctx context.Context) error {
 	if _, _, err := k.stretch(); err != nil {
 		return err
 	}
-	if !sleep(ctx, laterSample) {
-		return nil
+	for waited := time.Duration(0); waited < sampleAtLongest; waited += sampleStep {
+		if !sleep(ctx, sampleStep) {
+			return nil
+		}
+		if used, err := k.c.CPU(); err != nil {
+			return err
+		} else if waited+sampleStep >= laterSample && used-k.cpu >= leastSample {
+			break
+		}
 	}
 	list, l, err := k.stretch()
 	if err != nil {
 		return err
 	}
+	if l.cpu < leastSample.Seconds() {
+		return k.asBefore(ctx, rates)
+	}
 	return k.sample(ctx, list, l)
+}
+
+// asBefore switches off again what was off, by its rates, when all was on and nothing could be seen.
+func (k *Keeper) asBefore(ctx context.Context, rates map[uint32]float64) error {
+	k.sampled, k.differs = time.Now(), 0
+	var off []uint32
+	for id := range rates {
+		if k.off[id] == nil {
+			off = append(off, id)
+		}
+	}
+	return k.reject(ctx, off, nil, rates, k.c.Ticks())
 }

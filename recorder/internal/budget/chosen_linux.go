@@ -83,11 +83,11 @@ func (k *Keeper) expected(fresh bool, now time.Time) []Function {
 	for i := range list {
 		f := &list[i]
 		there[f.ID] = true
-		f.Calls = max(f.Calls, k.known.expected(f.ID, k.before.cpu, now))
+		f.Calls = max(f.Calls, k.known.expected(f.ID, k.before.cpu, now, k.cpu))
 	}
 	if fresh {
 		for id := range k.known {
-			if n := k.known.expected(id, k.before.cpu, now); n > 0 && !there[id] {
+			if n := k.known.unseen(id, k.before.cpu, now, k.cpu); n > 0 && !there[id] {
 				list = append(list, Function{ID: id, Calls: n, Kept: k.stays[id] || k.c.Probes.Kept(id)})
 			}
 		}
@@ -101,6 +101,6 @@ func (k *Keeper) rejects(f *Function, expected uint64, cpu float64, now time.Tim
 	const part = 4
 	k.found = now
 	if f != nil && f.Calls >= expected/part && cpu > 0 {
-		k.known.rejected(f, cpu, now)
+		k.known.rejected(f, cpu, now, k.cpu)
 	}
 }

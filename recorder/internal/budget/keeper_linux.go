@@ -76,6 +76,12 @@ const (
 	sampleAtMost = 2 * time.Second
 	// changed is from which distance on two loads are not the same: half the sum of how much each function's share of the calls differs.
 	changed = 0.5
+	// leastSample is how much processor time there has to be in a later sample, and sampleAtLongest for how long that is waited for: what a
+	// process calls while it rests says nothing of what it calls when it works.
+	leastSample, sampleAtLongest = laterSample / 4, 5 * laterSample
+	sampleStep                   = laterSample / 4
+	// leastFirst is how much processor time there is in the first.
+	leastFirst = 5 * time.Millisecond
 	// leastCPU is for how much processor time calls are held against it: less says nothing.
 	leastCPU = 2 * time.Millisecond
 	// patience is how much more than the budget may be spent before something is done: so much as it is for in this time.
@@ -109,6 +115,7 @@ type Keeper struct {
 	known   memory
 	now     kindOfLoad
 	recent  recent
+	second  lastSecond
 	debt    float64   // seconds of processor time by which more was spent than might be
 	found   time.Time // when functions were rejected last
 	differs int       // stretches in a row that are of another load
@@ -170,29 +177,18 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if _, _, err := k.stretch(); err != nil { // what came before is forgotten
 		return err
 	}
-	wait := firstSample
-	for {
-		if !sleep(ctx, wait) {
-			return nil
-		}
-		list, l, err := k.stretch()
-		if err != nil {
-			return err
-		}
-		if l.cpu >= leastCPU.Seconds() {
-			if err := k.sample(ctx, list, l); err != nil {
-				return err
-			}
-			break
-		}
-		wait = idleStretch // it is idle: there is nothing to be measured
+	if err := k.first(ctx); err != nil || ctx.Err() != nil {
+		return err
 	}
 	for {
-		if !sleep(ctx, k.rest()) {
+		burst := k.wait(ctx, k.rest())
+		if ctx.Err() != nil {
 			return nil
 		}
-		if err := k.close(ctx); err != nil {
-			return err
+		if !burst {
+			if err := k.close(ctx); err != nil {
+				return err
+			}
 		}
 		if idle, err := k.isIdle(); err != nil {
 			return err
@@ -202,6 +198,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 				return err
 			}
 			if err := k.look(ctx, list, l); err != nil {
+				return err
+			}
+		}
+		if burst { // to which there was something more urgent
+			if err := k.close(ctx); err != nil {
 				return err
 			}
 		}
@@ -224,6 +225,17 @@ func (k *Keeper) rest() time.Duration {
 	return stretch
 }
 
+// wait waits so long, or until ctx ends, or so much is called that it is to be looked at once: that is a burst.
+func (k *Keeper) wait(ctx context.Context, d time.Duration) (burst bool) {
+	select {
+	case <-ctx.Done():
+	case <-k.c.Tally.bursts:
+		return true
+	case <-time.After(d):
+	}
+	return false
+}
+
 // isIdle says whether the process has used too little processor time to say anything.
 func (k *Keeper) isIdle() (bool, error) {
 	cpu, err := k.c.CPU()
@@ -235,7 +247,7 @@ func (k *Keeper) stretch() (list []Function, l load, err error) {
 	var dropped, now, until uint64
 	if err := k.c.InLoop(func() {
 		now = k.c.Ticks()
-		list, dropped, until = k.c.Tally.take(now, k.c.TicksPerSecond)
+		list, dropped, until = k.c.Tally.take(now, k.c.TicksPerSecond, int(2*k.c.Share*patience.Seconds()*1e9/k.price))
 	}); err != nil {
 		return nil, l, err
 	}

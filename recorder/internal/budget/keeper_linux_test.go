@@ -19,6 +19,10 @@ type program struct {
 	tries    int             // to take sites out
 	offs     []Off
 	tick     uint64
+	busy     bool          // it uses processor time whenever that is asked for
+	used     time.Duration // so much so far
+	opens    int           // for so many questions more a call of each function is open
+	takenOut func()        // nil for nothing
 }
 
 func (p *program) Reject(off, on []uint32) ([]uint32, error) {
@@ -32,6 +36,10 @@ func (p *program) Reject(off, on []uint32) ([]uint32, error) {
 }
 
 func (p *program) Closed(ids []uint32) (closed []uint32) {
+	if p.opens > 0 {
+		p.opens--
+		return nil
+	}
 	for _, id := range ids {
 		if p.off[id] && !p.open[id] {
 			closed = append(closed, id)
@@ -44,6 +52,9 @@ func (p *program) Kept(id uint32) bool { return p.kept[id] }
 
 func (p *program) TakeOut(_ context.Context, ids map[uint32]bool) (d target.TakenOut, _ error) {
 	p.tries++
+	if p.takenOut != nil {
+		p.takenOut()
+	}
 	for id := range ids {
 		if p.foreign[id] {
 			continue
@@ -68,7 +79,12 @@ func (p *program) PutBack(_ context.Context, ids map[uint32]bool) (d target.Take
 func keeper() (*Keeper, *program) {
 	p := &program{off: map[uint32]bool{}, out: map[uint32]bool{}, kept: map[uint32]bool{}, open: map[uint32]bool{}}
 	k := New(Config{Share: 0.02, Sites: p, Probes: p, InLoop: func(f func()) error { f(); return nil }, Tally: NewTally(false, 0),
-		CPU: func() (time.Duration, error) { return 0, nil }, Ticks: func() uint64 { p.tick++; return p.tick }, TicksPerSecond: 1e9,
+		CPU: func() (time.Duration, error) {
+			if p.busy {
+				p.used += leastSample
+			}
+			return p.used, nil
+		}, Ticks: func() uint64 { p.tick++; return p.tick }, TicksPerSecond: 1e9,
 		Off: func(list []Off) {
 			p.offs = append(p.offs, slices.DeleteFunc(list, func(o Off) bool { return o.To == 0 })...)
 		}, Notice: func(string, ...any) {}})
@@ -180,7 +196,8 @@ func TestAnotherLoadIsSampled(t *testing.T) {
 	if k.sampled = time.Now().Add(-9 * time.Second); k.isDue() {
 		t.Error("samples take more than a quarter of the budget")
 	}
-	k.sampled = time.Now().Add(-11 * time.Second)
+	k.sampled, p.busy = time.Now().Add(-11*time.Second), true
+	clear(k.known) // it is long ago
 	if err := k.again(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -211,5 +228,86 @@ func TestAPriceThatIsMeasuredLetsMoreIn(t *testing.T) {
 	}
 	if got := sorted(p.off); !slices.Equal(got, []uint32{4}) || p.out[3] {
 		t.Errorf("off %v, out %v", got, p.out)
+	}
+}
+
+// A process that rests while all is on says nothing: what was off goes off again, and no sooner than after the usual time is it tried again.
+func TestWhatIsOffStaysOffWhenASampleSeesNothing(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	before := k.before
+	k.sampled, k.differs = time.Now().Add(-time.Hour), 3
+	if err := k.again(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.off); !slices.Equal(got, []uint32{3}) || k.isDue() || k.before != before {
+		t.Errorf("off %v, due %v; by %+v, before by %+v", got, k.isDue(), k.before, before)
+	}
+}
+
+// A burst is told of each time there are so many events more, also if nobody looks meanwhile.
+func TestABurstIsToldOfUntilSomebodyLooks(t *testing.T) {
+	tally := NewTally(false, 0)
+	tally.take(0, 1e9, 100)
+	for range 3 {
+		tally.Saw(101, 1)
+		select {
+		case <-tally.bursts:
+		default:
+			t.Fatal("it isn't told of")
+		}
+	}
+	tally.Saw(50, 1)
+	select {
+	case <-tally.bursts:
+		t.Error("half as many are told of")
+	default:
+	}
+}
+
+// Sites are taken out while one burst comes after the other: of functions that are recorded whatever they cost, there may always be one.
+func TestSitesAreTakenOutBetweenBursts(t *testing.T) {
+	k, p := keeper()
+	p.busy, p.opens = true, 3
+	k.off[3], p.off[3] = &offState{}, true
+	k.known.rejected(&Function{ID: 3, Calls: 1_000_000}, 1, time.Now(), 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	p.takenOut = cancel
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case k.c.Tally.bursts <- struct{}{}:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	if err := k.keep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !p.out[3] {
+		t.Errorf("off %v, out %v", p.off, p.out)
+	}
+}
+
+// A process that rests is waited for until it works: what it calls while it rests isn't taken for its load.
+func TestTheFirstSampleIsOfWork(t *testing.T) {
+	k, p := keeper()
+	asked := 0
+	k.c.CPU = func() (time.Duration, error) {
+		if asked++; asked > 3 {
+			p.used += leastCPU
+		}
+		return p.used, nil
+	}
+	if err := k.first(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if k.stats.Samples != 1 || k.before.cpu < leastFirst.Seconds() {
+		t.Errorf("%d samples, of %.3f s", k.stats.Samples, k.before.cpu)
 	}
 }

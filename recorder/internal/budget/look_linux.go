@@ -43,12 +43,8 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	k.tell(list, l)
 	k.recent.add(list, l)
 	spent := l.all * k.price / 1e9
-	share := spent / l.cpu
 	k.mu.Lock()
-	if k.stats.Measured == 0 {
-		k.stats.Measured = share
-	}
-	k.stats.Measured += (share - k.stats.Measured) * min(max(l.cpu, l.ticks/float64(k.c.TicksPerSecond)), 1)
+	k.stats.Measured = k.second.add(spending{k.tick, min(spent, l.cpu), l.cpu}, k.c.TicksPerSecond) // it is part of what the process has used
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
 	spare := k.c.Share * patience.Seconds()

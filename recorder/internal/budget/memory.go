@@ -11,8 +11,10 @@ type remembered struct {
 	rate  float64   // calls for a second of processor time, the most that was seen when it was rejected
 	last  time.Time // when it was rejected last
 	times int       // so often within forgetAfter
-	// held is until when rate is taken to be true though nothing is called now.
-	held time.Time
+	// held is until when rate is taken to be true though nothing is called now, and heldCPU the same in the process's processor time: one that
+	// rests most of the time has done nothing else meanwhile.
+	held    time.Time
+	heldCPU time.Duration
 }
 
 const (
@@ -44,8 +46,9 @@ func (m memory) recall(list []Function) {
 	}
 }
 
-// rejected notes that a function goes off which was called so often in a stretch of so many seconds of processor time.
-func (m memory) rejected(f *Function, cpu float64, now time.Time) {
+// rejected notes that a function goes off which was called so often in a stretch of so many seconds of processor time. now, and the
+// processor time that the process has used so far, are when that is.
+func (m memory) rejected(f *Function, cpu float64, now time.Time, used time.Duration) {
 	r := m.at(f.ID)
 	if now.Sub(r.last) > forgetAfter {
 		r.times, r.rate = 0, 0
@@ -59,17 +62,27 @@ func (m memory) rejected(f *Function, cpu float64, now time.Time) {
 			hold *= 3
 		}
 	}
-	r.held = now.Add(min(hold, mostHold))
+	const part = 2 // of a hold has to be processor time
+	hold = min(hold, mostHold)
+	r.held, r.heldCPU = now.Add(hold), used+hold/part
 	r.rate = max(r.rate, float64(f.Calls)/cpu)
 }
 
 // expected is how many calls of a function are to be expected in so many seconds of processor time, if it came on.
-func (m memory) expected(id uint32, cpu float64, now time.Time) uint64 {
+func (m memory) expected(id uint32, cpu float64, now time.Time, used time.Duration) uint64 {
 	r := m[id]
-	if r == nil || now.After(r.held) {
+	if r == nil || now.After(r.held) && used > r.heldCPU || now.Sub(r.last) > forgetAfter {
 		return 0
 	}
 	return uint64(r.rate * cpu)
+}
+
+// unseen is the same of a function of which there was no call while all was on: that it has become rare was not seen, either.
+func (m memory) unseen(id uint32, cpu float64, now time.Time, used time.Duration) uint64 {
+	if r := m[id]; r != nil && now.Sub(r.last) <= mostHold {
+		return uint64(r.rate * cpu)
+	}
+	return m.expected(id, cpu, now, used)
 }
 
 func (m memory) at(id uint32) *remembered {

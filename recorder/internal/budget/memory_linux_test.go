@@ -11,17 +11,30 @@ func TestWhatIsCalledAgainAsBeforeStaysOffLonger(t *testing.T) {
 	m, now := memory{}, time.Now()
 	f := &Function{ID: 7, Calls: 1000}
 	for i, want := range []time.Duration{firstHold, longHold, 3 * longHold, mostHold, mostHold} {
-		m.rejected(f, 0.5, now)
-		if n := m.expected(7, 2, now.Add(want-time.Millisecond)); n != 4000 {
+		used := time.Hour
+		m.rejected(f, 0.5, now, used)
+		if n := m.expected(7, 2, now.Add(want-time.Millisecond), 2*used); n != 4000 {
 			t.Errorf("rejected %d times: %d calls are expected", i+1, n)
 		}
-		if n := m.expected(7, 2, now.Add(want+time.Millisecond)); n != 0 {
+		if n := m.expected(7, 2, now.Add(want+time.Millisecond), used+want/2-1); n != 4000 {
+			t.Errorf("rejected %d times: %d calls are expected of a process that has rested meanwhile", i+1, n)
+		}
+		if n := m.expected(7, 2, now.Add(want+time.Millisecond), used+want/2+1); n != 0 {
 			t.Errorf("rejected %d times: %d calls are expected after %v", i+1, n, want)
+		}
+		if n := m.expected(7, 2, now.Add(forgetAfter+time.Millisecond), used); n != 0 {
+			t.Errorf("rejected %d times: %d calls are expected after %v", i+1, n, forgetAfter)
 		}
 		now = now.Add(want)
 	}
-	m.rejected(f, 0.5, now.Add(forgetAfter+time.Minute))
-	if n := m.expected(7, 2, now.Add(forgetAfter+time.Minute+2*firstHold)); n != 0 {
+	if n := m.unseen(7, 2, now, 2*time.Hour); n != 4000 {
+		t.Errorf("%d calls are expected where none was seen", n)
+	}
+	if n := m.unseen(7, 2, now.Add(forgetAfter), 2*time.Hour); n != 0 {
+		t.Errorf("%d calls are expected where none was seen for long", n)
+	}
+	m.rejected(f, 0.5, now.Add(forgetAfter+time.Minute), 0)
+	if n := m.expected(7, 2, now.Add(forgetAfter+time.Minute+2*firstHold), 2*firstHold); n != 0 {
 		t.Errorf("it is as new, and %d calls are expected", n)
 	}
 }

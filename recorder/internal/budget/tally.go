@@ -10,13 +10,17 @@ type Tally struct {
 	keys uint32
 	last uint64 // the latest event
 	left bool   // the last round has left some that were there
+	// events is how many there were since the last stretch. The keeper is to look at once when there are more than next, which goes on by soon
+	// each time, in case it doesn't; 0 is for never.
+	events, next, soon int
+	bursts             chan struct{}
 	// usual is how long calls of functions take, in ticks: the 99th percentile, the longest of the last stretches.
 	usual map[uint32]uint64
 }
 
 // NewTally returns a tally that has counted nothing; goroutines says that events are those of goroutines.
 func NewTally(goroutines bool, now uint64) *Tally {
-	t := &Tally{sums: reel.NewLiveTally(goroutines), usual: map[uint32]uint64{}}
+	t := &Tally{sums: reel.NewLiveTally(goroutines), usual: map[uint32]uint64{}, bursts: make(chan struct{}, 1)}
 	t.sums.Known(reel.MaxID, 0)
 	t.sums.Begin(now)
 	return t
@@ -28,8 +32,17 @@ func (t *Tally) Thread() *reel.LiveThread {
 	return t.sums.Thread(t.keys)
 }
 
-// Saw notes the tick of a thread's last event.
-func (t *Tally) Saw(tick uint64) { t.last = max(t.last, tick) }
+// Saw notes how many events of a thread were counted, and the tick of the last.
+func (t *Tally) Saw(events int, tick uint64) {
+	t.last = max(t.last, tick)
+	if t.events += events; t.soon > 0 && t.events > t.next {
+		t.next = t.events + t.soon
+		select {
+		case t.bursts <- struct{}{}:
+		default:
+		}
+	}
+}
 
 // Round ends a round of reading; left says that there was more than it has read.
 func (t *Tally) Round(left bool) { t.left = left }
@@ -42,8 +55,9 @@ func (t *Tally) Usual(id uint32) uint64 { return t.usual[id] }
 
 // take ends a stretch of time, which began with the one before, and returns what was called in it, how many calls were dropped (of which
 // functions isn't known), and up to when that is: events are read late when there are too many.
-func (t *Tally) take(now, perSecond uint64) (list []Function, dropped, until uint64) {
-	until = now
+// Behind it the keeper is woken by Bursts when there were more than soon events.
+func (t *Tally) take(now, perSecond uint64, soon int) (list []Function, dropped, until uint64) {
+	until, t.events, t.next, t.soon = now, 0, soon, soon
 	if t.left && t.last < now {
 		until = t.last
 	}

@@ -130,7 +130,10 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 	var plan *arguments.Plan
 	var err error
 	if atReturn {
-		plan, err = p.sig.Return(all, values)
+		if plan, err = p.sig.Return(all, values); err == nil {
+			changed, _ := p.changedBefore()
+			err = plan.CheckReturn(changed)
+		}
 	} else if plan, err = p.sig.Entry(all, values); err == nil {
 		err = plan.CheckEntry(p.changedBefore())
 	}
@@ -150,13 +153,13 @@ func (p *planning) values(atReturn bool) (*arguments.Plan, error) {
 		p.notice("%s %s: %s", asked.flag, demangle.Short(p.fn.Name), omitted)
 	}
 	if why := p.sig.Missing(); why != nil && len(values) == 0 {
-		p.notice("%s %s: %v, so its registers are recorded as the System V ABI has them", asked.flag, demangle.Short(p.fn.Name), why)
+		p.notice("%s %s: %v, so its registers are recorded as %s has them", asked.flag, demangle.Short(p.fn.Name), why, p.sig.Convention())
 	}
 	return plan, nil
 }
 
 // changedBefore says which registers are changed before the first instruction that can be probed.
-func (p *planning) changedBefore() (registers uint16, vectors bool) {
+func (p *planning) changedBefore() (registers uint32, vectors bool) {
 	image := p.im.Probe
 	return image.ChangedBefore(p.fn.Function)
 }

@@ -23,6 +23,8 @@ const (
 	// maxRest lets events gather between rounds, since each waking costs some 10 µs. minRest is for small rings.
 	maxRest = 10 * time.Millisecond
 	minRest = 200 * time.Microsecond
+	// countRest is maxRest where calls are counted for a budget: what costs too much is to be known soon.
+	countRest = 3 * time.Millisecond
 	// flushInterval bounds what is lost of the reel if we are killed.
 	flushInterval = 200 * time.Millisecond
 	// tasksInterval is how soon a thread's name is noticed, and the end of the process, or of a thread of a forked child.
@@ -53,6 +55,8 @@ type Config struct {
 	// events' clock.
 	Overdue        *overdue.Watch
 	TicksPerSecond uint64
+	// Began is when recording was on, in ticks, and Since a moment before that, in clock ticks since boot.
+	Began, Since uint64
 	// Threads are globs of the names of threads that are recorded; empty for all. Off is what KeepOff has said of the others.
 	Threads []string
 	Off     map[int]int
@@ -153,6 +157,7 @@ type Collector struct {
 	said      []Said // in this round
 	sayings   uint64 // that were told
 	asking    asking
+	began     began
 	seen      uint64 // calls that were not recorded but seen on stacks
 	last      struct{ flush, tasks, ends, waiting, whole, clock time.Time }
 }
@@ -172,6 +177,9 @@ type thread struct {
 	open       probes.OpenCalls
 	counted    *reel.LiveThread // nil if nobody counts
 	silence    overdue.Silence
+	waited     uint64 // the wait in which it was seen, or asked what it does, last
+	waitedAt   uint64 // when it was found in it
+	poll       uint64 // when it is looked next whether it waits
 	asked      uint64 // for how long it had written nothing when it was asked last what it does, in ticks; 0 if it has written since
 	// marked is the time of the last mark, given the name that the thread has said in one, which counts for more than others.
 	marked uint64
@@ -192,7 +200,7 @@ func New(c Config) *Collector {
 	d.drainer.Ran, d.drainer.Min, d.drainer.TakesBack = d.ran, c.Min, c.Target.Runtime.Min
 	d.drainer.Goroutines = c.GoMarks
 	if c.Tally != nil { // so that what costs too much is known soon
-		d.drainer.Most = ring.MostAtOnce / 16
+		d.drainer.Most = ring.MostAtOnce / 32
 	}
 	return d
 }
@@ -251,13 +259,19 @@ func (d *Collector) Run(ctx context.Context) error {
 	longest, rounds := d.longestRest(), &d.Switches.Rounds
 	fill := ring.ChunkEvents * d.Chunks / 8 // how much may gather between rounds
 	last := time.Now()
+	if err := d.askBegan(); err != nil && !errors.Is(err, process.ErrNoProcess) {
+		return err
+	}
 	for {
 		d.Making.Round()
 		began, held := ring.Ticks(), d.Target.Memory.PausedSelf()
 		rounds.Begin()
 		d.starts = 0
-		d.heard()
-		n, err := d.drainer.Round()
+		err := d.heard()
+		n := 0
+		if err == nil {
+			n, err = d.drainer.Round()
+		}
 		if err == nil {
 			d.tellSaid(began, held)
 			left := d.drainer.Left(n)
@@ -265,7 +279,9 @@ func (d *Collector) Run(ctx context.Context) error {
 				d.Tally.Round(left)
 			}
 			rounds.End(!left)
-			err = d.Sink.Round(began)
+			if err = d.letBegin(left); err == nil {
+				err = d.Sink.Round(began)
+			}
 		}
 		if err != nil {
 			return err
@@ -304,7 +320,11 @@ func (d *Collector) Run(ctx context.Context) error {
 func (d *Collector) longestRest() time.Duration {
 	const fastest = 160e6 // events a second and core, with nothing but calls and no clock
 	events := float64(ring.ChunkEvents * d.Chunks / 4)
-	return min(maxRest, time.Duration(events/fastest*float64(time.Second)))
+	longest := maxRest
+	if d.Tally != nil {
+		longest = countRest
+	}
+	return min(longest, time.Duration(events/fastest*float64(time.Second)))
 }
 
 // housekeeping does what is due.
@@ -328,7 +348,8 @@ func (d *Collector) housekeeping() error {
 		}
 	}
 	if due(&d.last.clock, clockInterval) {
-		if err := d.Sink.ClockPair(ring.Ticks(), now.UnixNano()); err != nil {
+		p := ring.ClockPair()
+		if err := d.Sink.ClockPair(p.Tick, p.UnixNS); err != nil {
 			return err
 		}
 	}
@@ -404,7 +425,7 @@ func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Even
 	if k.counted != nil {
 		k.counted.Push(events)
 		if len(events) > 0 {
-			k.c.Tally.Saw(events[len(events)-1].Time)
+			k.c.Tally.Saw(len(events), events[len(events)-1].Time)
 		}
 	}
 	return events, payloads

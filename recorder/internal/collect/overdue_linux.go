@@ -19,13 +19,22 @@ const (
 	overdueTimes = 3
 	// leastRest is for how long it is rested at least until a thread is to be asked.
 	leastRest = 300 * time.Microsecond
+	// leastReach is how long a call that was seen is taken to have gone on, at least, on either side of that: see overdue.Silence.
+	leastReach = 4 * time.Millisecond
+	// Where silence is usual it is looked this often whether a thread has begun to wait, which costs it nothing, so often in a second of all threads.
+	pollEvery    = time.Millisecond
+	pollsASecond = 500
+	pollsAtOnce  = 50
+	// mostSilent is how many looks are kept of a thread that goes on writing nothing.
+	mostSilent = 64
 	// overdueAtOnce is how many threads are looked through in a round.
 	overdueAtOnce = 256
 )
 
 // asking is which threads have been asked what they do.
 type asking struct {
-	next    int // from where in Collector.order on threads are looked through
+	next    int         // from where in Collector.order on threads are looked through
+	polls   allowedAsks // as of all threads
 	allowed map[uint32]*allowedAsks
 }
 
@@ -42,10 +51,18 @@ func (a *asking) may(id uint32, now, perSecond uint64) bool {
 		if a.allowed == nil {
 			a.allowed = map[uint32]*allowedAsks{}
 		}
-		f = &allowedAsks{left: asksAtOnce}
+		f = &allowedAsks{}
 		a.allowed[id] = f
+	}
+	return f.take(now, perSecond, asksASecond, asksAtOnce)
+}
+
+// take says whether there may be one more, of so many in a second, and at once, and counts it if so.
+func (f *allowedAsks) take(now, perSecond uint64, often, atOnce float64) bool {
+	if f.at == 0 {
+		f.left = atOnce
 	} else {
-		f.left = min(asksAtOnce, f.left+asksASecond*float64(now-min(f.at, now))/float64(perSecond))
+		f.left = min(atOnce, f.left+often*float64(now-min(f.at, now))/float64(perSecond))
 	}
 	f.at = now
 	if f.left < 1 {
@@ -55,16 +72,54 @@ func (a *asking) may(id uint32, now, perSecond uint64) bool {
 	return true
 }
 
+// usual is how many ticks calls of a function that is off take as a rule; 0 if that isn't known, or they are recorded.
+func (d *Collector) usual(id uint32) uint64 {
+	if !d.Switches.IsOff(id) {
+		return 0
+	}
+	return d.Tally.Usual(id)
+}
+
 // heard takes the answers that have come.
-func (d *Collector) heard() {
+func (d *Collector) heard() (err error) {
 	if d.Overdue == nil {
-		return
+		return nil
 	}
 	for a := range d.Overdue.Answers {
+		if _, asked := d.began.asked[a.NSTID]; asked && a.Began {
+			d.began.asked[a.NSTID] = &a.Look
+			continue
+		}
 		if k := d.known[a.NSTID]; k != nil && k.silence.Last == a.Since {
 			k.silence.Heard(a.Look)
+			if a.Wait != 0 && a.Wait != k.waited {
+				k.waited, k.waitedAt = a.Wait, a.Tick
+			}
+			if k.ThreadSink != nil && k.silence.Looks() >= mostSilent && !d.drainer.Unread(k.nstid) {
+				err = errors.Join(err, k.handOn(k.silence.Flush()))
+			}
 		}
 	}
+	return err
+}
+
+// waits looks whether a thread waits that has been silent as usual, and says whether it has begun to since it was asked what it does.
+func (d *Collector) waits(k *thread, now uint64) bool {
+	if now < k.poll || !d.asking.polls.take(now, d.TicksPerSecond, pollsASecond, pollsAtOnce) {
+		return false
+	}
+	k.poll = now + ring.TicksOf(pollEvery, d.TicksPerSecond)
+	wait, is, err := d.Target.Process.Waits(k.tid)
+	if err != nil || !is {
+		return false
+	}
+	k.silence.Waits(wait, now)
+	if wait == k.waited { // who waits for long may wait for much longer
+		k.poll = max(k.poll, now+(now-min(k.waitedAt, now))/4)
+		return false
+	}
+	k.waited, k.waitedAt = wait, now
+	return true
 }
 
 // ask asks what threads do that have written nothing for long, within a call. It returns for how long it may be rested.
@@ -78,23 +133,28 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 	for range min(len(d.order), overdueAtOnce) {
 		d.asking.next++
 		k := d.order[d.asking.next%len(d.order)]
-		if k.counted == nil || k.over || k.silence.Last == 0 {
+		if _, waits := k.silence.Awaits(); waits || k.counted == nil || k.over || k.silence.Last == 0 {
 			continue
 		}
 		in, open := k.counted.Open(0)
 		due := max(ticks(leastOverdue), k.asked+k.asked/4)
 		is := now - min(k.silence.Last, now)
-		switch usual := overdueTimes * d.Tally.Usual(in.ID()); {
-		case is < due:
+		usual := overdueTimes * d.Tally.Usual(in.ID())
+		loose := is < usual || !open
+		switch {
+		case is < due && !(loose && k.asked > 0 && d.waits(k, now)):
 			rest = min(rest, due-is)
+			if loose && k.asked > 0 {
+				rest = min(rest, max(k.poll-min(k.poll, now), ticks(leastRest)))
+			}
 			continue
 		case d.drainer.Unread(k.nstid):
 			continue
-		case (is < usual || !open) && !d.asking.may(in.ID(), now, d.TicksPerSecond):
+		case loose && !d.asking.may(in.ID(), now, d.TicksPerSecond):
 			k.asked = max(k.asked, usual-usual/4)
 			continue
 		}
-		q := overdue.Question{TID: k.tid, NSTID: k.nstid, Since: k.silence.Last}
+		q := overdue.Question{TID: k.tid, NSTID: k.nstid, Since: k.silence.Last, Usual: loose}
 		if around, open := k.counted.Open(k.silence.Held()); open {
 			q.Within = overdue.Call{SP: around.SP, ID: around.ID()}
 		}
@@ -126,6 +186,15 @@ func (d *Collector) lastWords() (err error) {
 func (k *thread) lastWords() error {
 	if k.ThreadSink == nil || k.silence.Last == 0 {
 		return nil
+	}
+	if _, waits := k.silence.Awaits(); waits {
+		look := k.c.began.asked[k.nstid]
+		if look == nil {
+			look = &overdue.Look{}
+		}
+		if err := k.begun(look); err != nil {
+			return err
+		}
 	}
 	events, payloads := k.silence.End()
 	k.c.seen, k.silence.Seen = k.c.seen+k.silence.Seen, 0

@@ -2,8 +2,11 @@ package golang
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/isa/arm64"
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/object/pclntab"
@@ -36,13 +39,24 @@ var markFunctions = map[string]struct{ name, arguments string }{
 	"GoroutineName": {"thread_name", "s"},
 }
 
-// markRegisters are those of integers, in order; a string takes two of them.
-var markRegisters = [...]string{"rax", "rbx", "rcx", "rdi", "rsi"}
+// markRegisters are those of a processor's calling convention: of integers, in order, of which a string takes two, and of the first float; prefix is
+// what notes write before a register.
+type markRegisters struct {
+	integers      [5]string
+	float, prefix string
+}
+
+// markRegistersOf are those of processors whose Go programs can have markers.
+var markRegistersOf = map[object.Arch]*markRegisters{
+	object.AMD64: {[...]string{"rax", "rbx", "rcx", "rdi", "rsi"}, "xmm0", "%"},
+	object.ARM64: {[...]string{"x0", "x1", "x2", "x3", "x4"}, "d0", ""},
+}
 
 // MarkNotes returns the functions of package mark that a program has, each as if it were the note of a marker; none for what is no Go program
-// for x86-64. What can't be read has none.
+// for x86-64 or arm64. What can't be read has none.
 func MarkNotes(o *object.Image) []sdt.Note {
-	if o.Format != object.ELF || o.Class != object.Class64 || o.Arch != object.AMD64 || pclntab.Section(o) == nil {
+	registers := markRegistersOf[o.Arch]
+	if o.Format != object.ELF || o.Class != object.Class64 || registers == nil || pclntab.Section(o) == nil {
 		return nil
 	}
 	t, err := pclntab.Open(o)
@@ -69,7 +83,7 @@ func MarkNotes(o *object.Image) []sdt.Note {
 		}
 		if m, is := markFunctions[name]; is {
 			seen[name] = true
-			notes = append(notes, markNote(m.name, m.arguments, f.Start))
+			notes = append(notes, registers.note(m.name, m.arguments, f.Start))
 		}
 	}
 	for i := range notes {
@@ -78,13 +92,13 @@ func MarkNotes(o *object.Image) []sdt.Note {
 	return notes
 }
 
-// markNote makes the note of a function at an address. The letters are s for a string, i for a signed number and u for another, f for a float.
-func markNote(name, letters string, at uint64) sdt.Note {
+// note makes the note of a function at an address. The letters are s for a string, i for a signed number and u for another, f for a float.
+func (r *markRegisters) note(name, letters string, at uint64) sdt.Note {
 	n := sdt.Note{Provider: sdt.Provider, Name: name, Addr: at}
 	ints := 0
 	register := func() string {
 		ints++
-		return markRegisters[ints-1]
+		return r.integers[ints-1]
 	}
 	for _, l := range letters {
 		a := sdt.Argument{Size: 8, Name: "value"}
@@ -96,16 +110,16 @@ func markNote(name, letters string, at uint64) sdt.Note {
 			}
 			a.Reg = register()
 			a.Length = register()
-			a.Text = "8@%" + a.Reg + "[%" + a.Length + "]"
+			a.Text = "8@" + r.prefix + a.Reg + "[" + r.prefix + a.Length + "]"
 		case 'i':
 			a.Reg, a.Signed = register(), true
-			a.Text = "-8@%" + a.Reg
+			a.Text = "-8@" + r.prefix + a.Reg
 		case 'u':
 			a.Reg, a.Name = register(), "id"
-			a.Text = "8@%" + a.Reg
+			a.Text = "8@" + r.prefix + a.Reg
 		case 'f':
-			a.Reg, a.Float = "xmm0", true
-			a.Text = "8f@%xmm0"
+			a.Reg, a.Float = r.float, true
+			a.Text = "8f@" + r.prefix + a.Reg
 		}
 		if n.Text != "" {
 			n.Text += " "
@@ -124,6 +138,9 @@ func semaphoreIn(o *object.Image, start, end uint64) uint64 {
 	if err != nil {
 		return 0
 	}
+	if o.Arch == object.ARM64 {
+		return semaphoreARM64(o, code, start)
+	}
 	for off := 0; off < len(code); {
 		in, err := amd64.Decode(code[off:])
 		if err != nil {
@@ -131,17 +148,40 @@ func semaphoreIn(o *object.Image, start, end uint64) uint64 {
 		}
 		at := start + uint64(off)
 		off += int(in.Len)
-		to, ok := in.MemTarget(at)
-		if !ok || !in.RIPRelative || to%2 != 0 {
-			continue
+		if to, ok := in.MemTarget(at); ok && in.RIPRelative && isOwnNumber(o, to) {
+			return to
 		}
-		for _, s := range o.Segments() {
-			if s.Type == object.SegmentLoad && s.Perm&object.PermW != 0 && s.Perm&object.PermX == 0 && to >= s.Addr && to-s.Addr+2 <= s.FileSize {
+	}
+	return 0
+}
+
+// semaphoreARM64 is semaphoreIn for arm64, where the address is computed by two instructions: the page, and the place there.
+func semaphoreARM64(o *object.Image, code []byte, start uint64) uint64 {
+	var at [32]uint64 // addresses in registers
+	for off := 0; off+arm64.Len <= len(code); off += arm64.Len {
+		var in arm64.Inst
+		if arm64.DecodeWord(&in, binary.LittleEndian.Uint32(code[off:])) != nil {
+			return 0
+		}
+		switch {
+		case in.Class == arm64.Address:
+			at[in.Rd()&31], _ = in.MemTarget(start + uint64(off))
+		case in.Class == arm64.AddSubImm && in.Word&0xFFC00000 == 0x91000000: // add, of 12 bits
+			at[in.Rd()&31] = at[in.Rn()&31] + uint64(in.Word>>10&0xFFF)
+		case in.Class == arm64.Load && in.Size == 2 && !in.Index && !in.Writeback:
+			if to := at[in.Base&31] + uint64(int64(in.Disp)); isOwnNumber(o, to) {
 				return to
 			}
 		}
 	}
 	return 0
+}
+
+// isOwnNumber says whether at an address there may be a number of 16 bits of the program's own data.
+func isOwnNumber(o *object.Image, addr uint64) bool {
+	return addr%2 == 0 && slices.ContainsFunc(o.Segments(), func(s object.Segment) bool {
+		return s.Type == object.SegmentLoad && s.Perm&object.PermW != 0 && s.Perm&object.PermX == 0 && addr >= s.Addr && addr-s.Addr+2 <= s.FileSize
+	})
 }
 
 // Constants is the range of a program's read-only data, in which its constant strings are; empty if there is none.

@@ -16,45 +16,54 @@ import (
 
 // However a program is built, all functions of package mark that it calls are found, and the number that mark.Recording looks at.
 func TestFunctionsOfPackageMarkAreFound(t *testing.T) {
-	for _, flags := range [][]string{nil, {"-gcflags=all=-N -l"}, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w"}} {
-		o := testimage.Open(t, realtest.BuildGo(t, "gomarks", flags...))
-		notes := MarkNotes(o)
-		var names []string
-		for i := range notes {
-			names = append(names, notes[i].Name)
-			if notes[i].Provider != sdt.Provider || notes[i].Semaphore == 0 || notes[i].Semaphore != notes[0].Semaphore {
-				t.Errorf("%q: %+v", flags, notes[i])
-			}
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, flags := range [][]string{nil, {"-gcflags=all=-N -l"}, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w"}} {
+			t.Run(arch+strings.Join(flags, ""), func(t *testing.T) { wantMarksFound(t, arch, flags) })
 		}
-		var want []string
-		for _, m := range maps.All(markFunctions) {
-			want = append(want, m.name)
+	}
+}
+
+func wantMarksFound(t *testing.T, arch string, flags []string) {
+	t.Helper()
+	o := testimage.Open(t, realtest.BuildGoFor(t, arch, "gomarks", flags...))
+	notes := MarkNotes(o)
+	var names []string
+	for i := range notes {
+		names = append(names, notes[i].Name)
+		if notes[i].Provider != sdt.Provider || notes[i].Semaphore == 0 || notes[i].Semaphore != notes[0].Semaphore {
+			t.Errorf("%q: %+v", flags, notes[i])
 		}
-		slices.Sort(names)
-		slices.Sort(want)
-		if !slices.Equal(names, want) {
-			t.Errorf("%q: %q, not %q", flags, names, want)
-		}
-		symbols, err := o.Symbols()
-		if err != nil && !strings.Contains(strings.Join(flags, " "), "-s") {
-			t.Fatal(err)
-		}
-		for i := range symbols {
-			if s := &symbols[i]; s.Name == markPackage+"semaphores" && s.Addr != notes[0].Semaphore {
-				t.Errorf("%q: the semaphore is at %#x, not %#x", flags, s.Addr, notes[0].Semaphore)
-			}
+	}
+	var want []string
+	for _, m := range maps.All(markFunctions) {
+		want = append(want, m.name)
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("%q: %q, not %q", flags, names, want)
+	}
+	symbols, err := o.Symbols()
+	if err != nil && !strings.Contains(strings.Join(flags, " "), "-s") {
+		t.Fatal(err)
+	}
+	for i := range symbols {
+		if s := &symbols[i]; s.Name == markPackage+"semaphores" && s.Addr != notes[0].Semaphore {
+			t.Errorf("%q: the semaphore is at %#x, not %#x", flags, s.Addr, notes[0].Semaphore)
 		}
 	}
 }
 
 // Registers are those of Go's calling convention.
 func TestArgumentsOfMarksAreWhereGoPassesThem(t *testing.T) {
-	for letters, want := range map[string]string{
-		"": "", "s": "8@%rax[%rbx]", "si": "8@%rax[%rbx] -8@%rcx", "su": "8@%rax[%rbx] 8@%rcx", "ss": "8@%rax[%rbx] 8@%rcx[%rdi]",
-		"sf": "8@%rax[%rbx] 8f@%xmm0",
+	for letters, want := range map[string][2]string{
+		"": {}, "s": {"8@%rax[%rbx]", "8@x0[x1]"}, "si": {"8@%rax[%rbx] -8@%rcx", "8@x0[x1] -8@x2"}, "su": {"8@%rax[%rbx] 8@%rcx", "8@x0[x1] 8@x2"},
+		"ss": {"8@%rax[%rbx] 8@%rcx[%rdi]", "8@x0[x1] 8@x2[x3]"}, "sf": {"8@%rax[%rbx] 8f@%xmm0", "8@x0[x1] 8f@d0"},
 	} {
-		if n := markNote("x", letters, 1); n.Text != want || len(n.Arguments) != len(letters) {
-			t.Errorf("%q: %q", letters, n.Text)
+		for i, arch := range []object.Arch{object.AMD64, object.ARM64} {
+			if n := markRegistersOf[arch].note("x", letters, 1); n.Text != want[i] || len(n.Arguments) != len(letters) {
+				t.Errorf("%q: %q", letters, n.Text)
+			}
 		}
 	}
 }
@@ -68,8 +77,14 @@ func TestOtherProgramsHaveNoMarks(t *testing.T) {
 }
 
 // FuzzMarkNotes damages the table of functions, and the code of package mark.
-func FuzzMarkNotes(f *testing.F) {
-	whole, err := os.ReadFile(realtest.BuildGo(f, "gomarks", "-ldflags=-s -w"))
+func FuzzMarkNotes(f *testing.F) { fuzzMarkNotes(f, "amd64") }
+
+// FuzzMarkNotesOfARM64 does the same to one for arm64.
+func FuzzMarkNotesOfARM64(f *testing.F) { fuzzMarkNotes(f, "arm64") }
+
+func fuzzMarkNotes(f *testing.F, arch string) {
+	f.Helper()
+	whole, err := os.ReadFile(realtest.BuildGoFor(f, arch, "gomarks", "-ldflags=-s -w"))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 // A Go program's functions are in its pclntab, which the runtime needs and stripping leaves (runtime/symtab.go). Its runtime goes
-// by PCs, moves stacks and gives a function little space below the stack pointer, so its stubs are of their own kind: see goevent.go.
+// by PCs, moves stacks and gives a function little space below the stack pointer, so its stubs are of their own kind: see goevent.go in stub/amd64 and stub/arm64.
 
 // Program is what is known of a Go program.
 type Program struct {
 	Version string // as go1.26.1
-	// GoID is where goid is in the runtime's struct g.
-	GoID int32
+	// GoID is where goid is in the runtime's struct g, and ProcID, on arm64, where the thread's ID is in struct m.
+	GoID, ProcID int32
 	// AsyncPreempt is the range of runtime.asyncPreempt, above whose frames the PCs are at which goroutines were preempted.
 	AsyncPreempt object.Range
 	// Unsupported is why its functions can't be probed, nil if they can, and Cause is that in a word.
@@ -84,7 +84,7 @@ func (g *Program) read(o *object.Image, tab *object.Section) error {
 		return err
 	}
 	g.Version = info.GoVersion
-	if g.GoID, err = goidOffset(info.GoVersion); err != nil {
+	if g.GoID, g.ProcID, err = offsets(info.GoVersion); err != nil {
 		return &refusal{CauseVersion, err.Error()}
 	}
 	// A position-independent program has a loader, but needs no library. Threads' storage is the runtime's own there, too.
@@ -128,8 +128,8 @@ func (g *Program) read(o *object.Image, tab *object.Section) error {
 	return nil
 }
 
-// goidOffset is the offset of goid in struct g (runtime/runtime2.go) of a version.
-func goidOffset(version string) (int32, error) {
+// offsets are those of goid in struct g and of procid in struct m (runtime/runtime2.go) of a version.
+func offsets(version string) (goid, procid int32, err error) {
 	rest, ok := strings.CutPrefix(version, "go1.")
 	n := 0
 	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
@@ -138,15 +138,15 @@ func goidOffset(version string) (int32, error) {
 	minor, err := strconv.Atoi(rest[:n])
 	switch {
 	case !ok || err != nil || strings.Contains(version, "X:"):
-		return 0, fmt.Errorf("its version %.40q isn't known", version)
+		return 0, 0, fmt.Errorf("its version %.40q isn't known", version)
 	case minor < 22:
-		return 0, fmt.Errorf("it was built by %.40s, and what is older than go1.22 isn't known", version)
+		return 0, 0, fmt.Errorf("it was built by %.40s, and what is older than go1.22 isn't known", version)
 	case minor == 22, minor == 25, minor == 26:
-		return 152, nil
+		return 152, procIDOffset(minor), nil
 	case minor == 23, minor == 24: // syscallbp has come, and gobuf.ret has not gone yet
-		return 160, nil
+		return 160, procIDOffset(minor), nil
 	}
-	return 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
+	return 0, 0, fmt.Errorf("it was built by %.40s, and what is newer than go1.26 isn't known", version)
 }
 
 // functionCost is what each function is counted for, in bytes: what is here, and what is planned of it.

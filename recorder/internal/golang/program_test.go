@@ -41,16 +41,16 @@ func TestPclntabAgreesWithSymbols(t *testing.T) {
 
 func TestGoIDIsKnownByVersion(t *testing.T) {
 	for version, want := range map[string]int32{"go1.22": 152, "go1.23.4": 160, "go1.24rc1": 160, "go1.25.1": 152, "go1.26-devel": 152} {
-		if got, err := goidOffset(version); err != nil || got != want {
+		if got, _, err := offsets(version); err != nil || got != want {
 			t.Errorf("%s: %d, %v", version, got, err)
 		}
 	}
 	for _, version := range []string{"", "go1.21.9", "go1.27.0", "go2.0", "devel go1.26-abc", "go1.", "go1.26.1 X:boringcrypto"} {
-		if got, err := goidOffset(version); err == nil {
+		if got, _, err := offsets(version); err == nil {
 			t.Errorf("%q: %d", version, got)
 		}
 	}
-	if _, err := goidOffset(runtime.Version()); err != nil {
+	if _, _, err := offsets(runtime.Version()); err != nil {
 		t.Logf("this toolchain isn't known: %v", err)
 	}
 }

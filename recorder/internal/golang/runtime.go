@@ -4,8 +4,8 @@ import "github.com/callreel/callreel/isa/amd64"
 
 // Runtime is what stubs of a Go program need to know.
 type Runtime struct {
-	// GoID is where goid is in struct g, in bytes.
-	GoID int32
+	// GoID is where goid is in struct g, in bytes. ProcID is where, on arm64, the thread's ID is in struct m.
+	GoID, ProcID int32
 	// Stacks is the address of the stacks for the slow path, see ring.GoStackShift.
 	Stacks uint64
 }

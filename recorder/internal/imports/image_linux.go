@@ -3,6 +3,7 @@ package imports
 import (
 	"cmp"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/callreel/callreel/object"
@@ -90,6 +91,14 @@ func (r *Process) Close() {
 	}
 }
 
+// native is the processor whose images the process has, which is ours.
+func native() object.Arch {
+	if runtime.GOARCH == "arm64" {
+		return object.ARM64
+	}
+	return object.AMD64
+}
+
 // open adds the images of a file: it may be mapped more than once (dlmopen). What can't be read as an image is none.
 func (r *Process) open(m *process.Mapping, memory *object.Allowance) {
 	path, err := r.p.ExeFile(*m)
@@ -97,7 +106,7 @@ func (r *Process) open(m *process.Mapping, memory *object.Allowance) {
 		return
 	}
 	o, err := object.Opener{Memory: memory}.Open(path)
-	if err != nil || o.Format != object.ELF || o.Arch != object.AMD64 || o.Class != object.Class64 {
+	if err != nil || o.Format != object.ELF || o.Arch != native() || o.Class != object.Class64 {
 		if err == nil {
 			o.Close()
 		}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/golang"
@@ -21,7 +20,7 @@ import (
 type constant struct {
 	rng   object.Range // link addresses
 	slide uint64
-	reg   amd64.Reg
+	reg   isa.Reg
 	other uint32 // the number of the marker with a title that is read
 }
 
@@ -30,7 +29,7 @@ func (k *constant) forStubs() *stub.Constant {
 	if k == nil {
 		return nil
 	}
-	return &stub.Constant{Reg: isa.Reg(k.reg), From: k.rng.Start + k.slide, Size: k.rng.End - k.rng.Start, Else: ring.MarkID(k.other)}
+	return &stub.Constant{Reg: k.reg, From: k.rng.Start + k.slide, Size: k.rng.End - k.rng.Start, Else: ring.MarkID(k.other)}
 }
 
 // addWithConstants numbers a marker; the number is that for the stub of its site.
@@ -53,14 +52,14 @@ func (p *planned) withConstant(note *sdt.Note) *planned {
 	if at < 0 || at >= len(note.Arguments) || note.Arguments[at].Length == "" {
 		return nil
 	}
-	rng := golang.Constants(p.image.Object)
+	rng, names := golang.Constants(p.image.Object), namesOf(p.image.Object)
 	var where, length stub.Operand
-	if rng.End <= rng.Start || register(&where, note.Arguments[at].Reg) != nil || register(&length, note.Arguments[at].Length) != nil {
+	if rng.End <= rng.Start || names.register(&where, note.Arguments[at].Reg) != nil || names.register(&length, note.Arguments[at].Length) != nil {
 		return nil
 	}
 	where.Size, length.Size = 8, 4
 	k := &planned{Marker: p.Marker, image: p.image, meaning: p.meaning, semaphore: p.semaphore,
-		constant: &constant{rng: rng, slide: p.image.Slide, reg: amd64.Reg(where.Reg)}}
+		constant: &constant{rng: rng, slide: p.image.Slide, reg: where.Reg}}
 	fields := []stub.Field{{Value: where}, {Value: length}}
 	k.Arguments, k.TitleArg, k.IDArg, k.ValueArg = nil, -1, -1, -1
 	for i, a := range p.Arguments {

@@ -30,9 +30,9 @@ func (t *taken) AddMarkers(list []reel.Marker) (uint32, error) {
 const slide = 0x10000000
 
 // goImage is a Go program with its markers picked.
-func goImage(t *testing.T) (*Set, *mapped.Image) {
+func goImage(t *testing.T, arch string) (*Set, *mapped.Image) {
 	t.Helper()
-	o := testimage.Open(t, realtest.BuildGo(t, "gomarks"))
+	o := testimage.Open(t, realtest.BuildGoFor(t, arch, "gomarks"))
 	im := &mapped.Image{Module: "gomarks", Object: o, Slide: slide, Notes: golang.MarkNotes(o)}
 	for i := range im.Notes {
 		im.Marks = append(im.Marks, plan.Mark{Addr: im.Notes[i].Addr, Alone: plan.Function{Tier: plan.TierExitSite, Sites: make([]plan.Site, 1)}})
@@ -92,7 +92,14 @@ func payload(c *stub.Capture, addr uint64, length uint32, value uint64) []byte {
 // A title that is a constant of the program makes a marker of its own; what the target makes up, or is too much, is one of the marker whose
 // title is a value.
 func TestConstantTitlesAreMarkersOfTheirOwn(t *testing.T) {
-	s, im := goImage(t)
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) { wantTitles(t, arch) })
+	}
+}
+
+func wantTitles(t *testing.T, arch string) {
+	t.Helper()
+	s, im := goImage(t, arch)
 	var to taken
 	d := s.For(NewStore(&to), func(*mapped.Image) reel.ImageID { return 1 })
 	n := numberOf(t, s, "counter_s")
@@ -146,12 +153,19 @@ func TestConstantTitlesAreMarkersOfTheirOwn(t *testing.T) {
 
 // What stubs are told is where constants are, as loaded, and which marker has the others.
 func TestStubsKnowWhereConstantsAre(t *testing.T) {
-	s, im := goImage(t)
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) { wantConstants(t, arch) })
+	}
+}
+
+func wantConstants(t *testing.T, arch string) {
+	t.Helper()
+	s, im := goImage(t, arch)
 	rng := golang.Constants(im.Object)
 	table := s.AddTo(nil)
 	n := numberOf(t, s, "begin_s_z2")
 	k := table[ring.MarkID(n)].Constant
-	if k == nil || k.From != rng.Start+slide || k.Size != rng.End-rng.Start || table[k.Else] == nil || table[k.Else].Constant != nil {
+	if k == nil || k.Reg != 0 || k.From != rng.Start+slide || k.Size != rng.End-rng.Start || table[k.Else] == nil || table[k.Else].Constant != nil {
 		t.Fatalf("%+v", k)
 	}
 	// The text is read, constant or not; the name is read in the second alone.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/amd64"
@@ -16,8 +18,44 @@ import (
 // variables.
 const safeReach = 4096
 
-// redZone is how far below it there are variables (System V AMD64 ABI §3.2.2).
+// redZone is how far below it there are variables on x86-64 (System V AMD64 ABI §3.2.2); on arm64 there are none.
 const redZone = 128
+
+// names are a processor's registers by the names that assemblers give them.
+type names struct {
+	general map[string]part
+	vectors string // the letters that vector registers' names begin with
+	count   uint8  // of vector registers
+	sp      isa.Reg
+	redZone int64
+}
+
+var (
+	namesAMD64 = &names{general: namedAMD64(), count: 16, sp: isa.Reg(amd64.RSP), redZone: redZone}
+	namesARM64 = &names{general: namedARM64(), vectors: "vqds", count: 32, sp: 31}
+)
+
+// namesOf are those of an image's processor.
+func namesOf(im *object.Image) *names {
+	if im.Arch == object.ARM64 {
+		return namesARM64
+	}
+	return namesAMD64
+}
+
+// vector is the number of a vector register.
+func (n *names) vector(name string) (v uint8, is bool) {
+	text, is := strings.CutPrefix(name, "xmm")
+	if n.vectors != "" {
+		is = len(name) > 1 && strings.IndexByte(n.vectors, name[0]) >= 0
+		text = strings.TrimLeft(name, n.vectors)
+	}
+	if !is {
+		return 0, false
+	}
+	k, err := strconv.ParseUint(text, 10, 8)
+	return uint8(min(k, 255)), err == nil
+}
 
 // Why an argument can't be recorded.
 var (
@@ -32,6 +70,7 @@ var (
 // placer finds the places of arguments in one image.
 type placer struct {
 	im    *object.Image
+	names *names
 	slide uint64
 	// symbols are those that arguments name, once they are looked up: 0 for one that stands for several.
 	symbols map[string][]uint64
@@ -50,7 +89,7 @@ func (p *placer) operand(a *sdt.Argument) (o stub.Operand, constant bool, err er
 	case sdt.Constant:
 		return o, true, nil
 	case sdt.Register:
-		err = register(&o, a.Reg)
+		err = p.names.register(&o, a.Reg)
 	case sdt.Memory:
 		err = p.memory(&o, &a.Operand)
 	default:
@@ -63,10 +102,9 @@ func (p *placer) operand(a *sdt.Argument) (o stub.Operand, constant bool, err er
 }
 
 // register places a value that is in a register.
-func register(o *stub.Operand, name string) error {
-	var vector uint8
-	if n, err := fmt.Sscanf(name, "xmm%d", &vector); n == 1 && err == nil {
-		if vector > 15 { // the others need what not all processors have
+func (n *names) register(o *stub.Operand, name string) error {
+	if vector, is := n.vector(name); is {
+		if vector >= n.count { // the others need what not all processors have
 			return errRegister
 		}
 		o.Origin, o.Vector = stub.OriginVector, vector
@@ -78,18 +116,18 @@ func register(o *stub.Operand, name string) error {
 	if len(name) > 1 && name[:2] == "st" {
 		return errFloat
 	}
-	r, known := registers[name]
+	r, known := n.general[name]
 	if !known {
 		return errRegister
 	}
-	if r.reg == amd64.RSP {
+	if r.reg == n.sp {
 		if r.size != 8 {
 			return errRegister
 		}
 		o.Origin, o.Size = stub.OriginStack, 8
 		return nil
 	}
-	o.Origin, o.Reg, o.Shift = stub.OriginReg, isa.Reg(r.reg), r.shift
+	o.Origin, o.Reg, o.Shift = stub.OriginReg, r.reg, r.shift
 	o.Size = min(o.Size, r.size)
 	return nil
 }
@@ -109,41 +147,41 @@ func (p *placer) memory(o *stub.Operand, at *sdt.Operand) error {
 		addr += uint64(disp)
 		o.Origin, o.Addr = stub.OriginAddress, addr+p.slide
 		o.Safe = at.Index == "" && p.isLoaded(addr, uint64(o.Size))
-		return index(o, at)
+		return p.names.index(o, at)
 	}
 	if at.Base == "" && !at.FromPC { // an array at a fixed address
 		o.Origin, o.Addr = stub.OriginAddress, uint64(disp)
-		return index(o, at)
+		return p.names.index(o, at)
 	}
 	if disp < math.MinInt32/2 || disp > math.MaxInt32/2 {
 		return errFar
 	}
 	o.Off = int32(disp)
-	r, known := registers[at.Base]
+	r, known := p.names.general[at.Base]
 	if !known || r.size != 8 {
 		return errRegister
 	}
-	if r.reg == amd64.RSP {
+	if r.reg == p.names.sp {
 		o.Origin = stub.OriginStack
-		o.Safe = at.Index == "" && disp >= -redZone && disp+int64(o.Size) <= safeReach
-		return index(o, at)
+		o.Safe = at.Index == "" && disp >= -p.names.redZone && disp+int64(o.Size) <= safeReach
+		return p.names.index(o, at)
 	}
-	o.Origin, o.Reg = stub.OriginReg, isa.Reg(r.reg)
-	return index(o, at)
+	o.Origin, o.Reg = stub.OriginReg, r.reg
+	return p.names.index(o, at)
 }
 
 // index adds the register that an address is computed with, if there is one.
-func index(o *stub.Operand, at *sdt.Operand) error {
+func (n *names) index(o *stub.Operand, at *sdt.Operand) error {
 	if at.Index == "" {
 		return nil
 	}
-	r, known := registers[at.Index]
-	if !known || r.size != 8 || r.reg == amd64.RSP {
+	r, known := n.general[at.Index]
+	if !known || r.size != 8 || r.reg == n.sp {
 		return errIndexed
 	}
 	switch at.Scale {
 	case 1, 2, 4, 8:
-		o.Index, o.Scale = isa.Reg(r.reg), at.Scale
+		o.Index, o.Scale = r.reg, at.Scale
 		return nil
 	}
 	return errIndexed
@@ -176,7 +214,7 @@ func (p *placer) symbol(name string) (uint64, error) {
 
 // newPlacer looks up the symbols that arguments of notes name.
 func newPlacer(im *object.Image, slide uint64, notes []*sdt.Note) *placer {
-	p := &placer{im: im, slide: slide, symbols: map[string][]uint64{}}
+	p := &placer{im: im, names: namesOf(im), slide: slide, symbols: map[string][]uint64{}}
 	for _, n := range notes {
 		for i := range n.Arguments {
 			if s := n.Arguments[i].Symbol; s != "" {
@@ -200,15 +238,20 @@ func newPlacer(im *object.Image, slide uint64, notes []*sdt.Note) *placer {
 
 // part is a register, or a part of one.
 type part struct {
-	reg   amd64.Reg
+	reg   isa.Reg
 	size  uint8
 	shift uint8 // in bytes
 }
 
-// registers are the names that assemblers give them.
-var registers = namedRegisters()
+func namedARM64() map[string]part {
+	all := map[string]part{"sp": {31, 8, 0}}
+	for n := range isa.Reg(31) {
+		all[fmt.Sprintf("x%d", n)], all[fmt.Sprintf("w%d", n)] = part{n, 8, 0}, part{n, 4, 0}
+	}
+	return all
+}
 
-func namedRegisters() map[string]part {
+func namedAMD64() map[string]part {
 	all := map[string]part{}
 	old := []struct {
 		reg                     amd64.Reg
@@ -220,14 +263,16 @@ func namedRegisters() map[string]part {
 		{amd64.RSI, "rsi", "esi", "si", "sil", ""}, {amd64.RDI, "rdi", "edi", "di", "dil", ""},
 	}
 	for _, o := range old {
-		all[o.eight], all[o.four], all[o.two], all[o.b] = part{o.reg, 8, 0}, part{o.reg, 4, 0}, part{o.reg, 2, 0}, part{o.reg, 1, 0}
+		r := isa.Reg(o.reg)
+		all[o.eight], all[o.four], all[o.two], all[o.b] = part{r, 8, 0}, part{r, 4, 0}, part{r, 2, 0}, part{r, 1, 0}
 		if o.hi != "" {
-			all[o.hi] = part{o.reg, 1, 1}
+			all[o.hi] = part{r, 1, 1}
 		}
 	}
 	for n := amd64.R8; n <= amd64.R15; n++ {
 		name := fmt.Sprintf("r%d", int(n-amd64.R8)+8)
-		all[name], all[name+"d"], all[name+"w"], all[name+"b"] = part{n, 8, 0}, part{n, 4, 0}, part{n, 2, 0}, part{n, 1, 0}
+		r := isa.Reg(n)
+		all[name], all[name+"d"], all[name+"w"], all[name+"b"] = part{r, 8, 0}, part{r, 4, 0}, part{r, 2, 0}, part{r, 1, 0}
 	}
 	return all
 }

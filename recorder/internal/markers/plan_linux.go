@@ -101,7 +101,7 @@ func (w *planning) add(want wanted, asked bool) int {
 	if want.format == 's' && a.Length != "" { // of Go
 		f.Kind, f.Max = stub.FieldBytes, arguments.DefaultBytes
 		f.Len.Size = 8
-		if err := register(&f.Len, a.Length); err != nil {
+		if err := w.places.names.register(&f.Len, a.Length); err != nil {
 			w.notice("%s: arg%d isn't recorded: %v", text(w.note), want.index+1, err)
 			return -1
 		}

@@ -7,4 +7,13 @@ type Call struct{ SP, ID uint32 }
 type Look struct {
 	Tick  uint64
 	Calls []Call
+	// Wait is how often the thread had begun to wait by then, 0 if it wasn't found waiting. What two looks have seen in the same wait are the same
+	// calls.
+	Wait uint64
+	// Loose says that it is usual for the thread to write nothing for so long: what two looks have seen may be calls of their own.
+	Loose bool
+	until uint64 // the tick at which it was found in the same wait last; 0 for Tick
 }
+
+// last is up to when what was seen went on for sure.
+func (l *Look) last() uint64 { return max(l.Tick, l.until) }

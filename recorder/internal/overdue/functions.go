@@ -34,9 +34,6 @@ func (f *Functions) at(pc uint64) uint32 {
 	return f.list[i].ID
 }
 
-// word is the size of a return address, which lies where the stack pointer is before a function's first instruction.
-const word = 8
-
 // Within are the calls on a stack, innermost frame first, that lie within one of its calls, the whole stack if that is none, as far as is says
 // that they are wanted: outermost first. It returns false if the stack has no such call, or a signal has interrupted what lies within it.
 func (f *Functions) Within(frames []unwind.Frame, call Call, is func(id uint32) bool) (calls []Call, found bool) {
@@ -49,7 +46,7 @@ func (f *Functions) Within(frames []unwind.Frame, call Call, is func(id uint32) 
 		if frames[i].Flags&unwind.Exact == 0 {
 			pc--
 		}
-		c := Call{SP: uint32(frames[i+1].SP - word), ID: f.at(pc)}
+		c := Call{SP: uint32(frames[i+1].SP - returnSize), ID: f.at(pc)}
 		if c.SP == call.SP && call != (Call{}) {
 			found = c.ID == call.ID || c.ID == 0 // a stub's own frame, or a part of the function that lies elsewhere
 			break

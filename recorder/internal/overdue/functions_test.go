@@ -22,11 +22,11 @@ func TestCallsAreFoundWithinARecordedOne(t *testing.T) {
 		calls  []Call
 		found  bool
 	}{
-		{Call{0x7FF8, 1}, []Call{{0x7F38, 4}}, true},
-		{Call{0x7F78, 2}, []Call{{0x7F38, 4}}, true},
-		{Call{}, []Call{{0x7FF8, 1}, {0x7F38, 4}}, true},
-		{Call{0x7FF8, 3}, []Call{{0x7F38, 4}}, false},
-		{Call{0x9FF8, 1}, []Call{{0x7FF8, 1}, {0x7F38, 4}}, false},
+		{Call{0x8000 - returnSize, 1}, []Call{{0x7F40 - returnSize, 4}}, true},
+		{Call{0x7F80 - returnSize, 2}, []Call{{0x7F40 - returnSize, 4}}, true},
+		{Call{}, []Call{{0x8000 - returnSize, 1}, {0x7F40 - returnSize, 4}}, true},
+		{Call{0x8000 - returnSize, 3}, []Call{{0x7F40 - returnSize, 4}}, false},
+		{Call{0xA000 - returnSize, 1}, []Call{{0x8000 - returnSize, 1}, {0x7F40 - returnSize, 4}}, false},
 	} {
 		calls, found := f.Within(frames, c.within, off)
 		if !slices.Equal(calls, c.calls) || found != c.found {
@@ -34,7 +34,7 @@ func TestCallsAreFoundWithinARecordedOne(t *testing.T) {
 		}
 	}
 	frames[2].Flags = unwind.SignalFrame
-	if _, found := f.Within(frames, Call{0x7FF8, 1}, off); found {
+	if _, found := f.Within(frames, Call{0x8000 - returnSize, 1}, off); found {
 		t.Error("a signal handler's frames are taken for the program's")
 	}
 }

@@ -15,11 +15,18 @@ const mostHeld = 64
 type Silence struct {
 	Last uint64 // the tick of the last event, 0 if there was none
 	Seen uint64 // calls that were put in so far
+	// Usual, if not nil, says how many ticks calls of a function take as a rule, 0 if that isn't known, or the call's end will come. Where silence is usual (Look.Loose) a call
+	// isn't taken to have gone on for much longer than that, or Least, on either side of when it was seen.
+	Usual func(id uint32) uint64
+	Least uint64
 
 	held     []reel.Event // entries, each below the one before
 	payloads []ring.Payload
 	looks    []Look
 	outer    []Call // calls that were seen and go on around what is recorded, outermost first
+	seenAt   uint64 // the tick at which those of outer were seen last
+	inner    inner  // what goes on within what is recorded
+	began    opened // of which nothing was put out yet
 	inside   uint64 // the tick of the last event within them
 
 	events []reel.Event // what Next returns
@@ -29,13 +36,46 @@ type Silence struct {
 // Held is how many entries are held back.
 func (s *Silence) Held() int { return len(s.held) }
 
+// Around says whether calls that were seen go on around what is recorded.
+func (s *Silence) Around() bool { return len(s.outer) > 0 }
+
 // Heard adds what was seen.
 func (s *Silence) Heard(l Look) { s.looks = append(s.looks, l) }
 
-// Next takes the thread's next events, with what they carry, and returns those that are to go on, valid until the next call. from and to are
-// the ticks of the first and the last that the thread has written, which may be of functions that are left out.
-func (s *Silence) Next(events []reel.Event, payloads []ring.Payload, from, to uint64) ([]reel.Event, []ring.Payload) {
+// Waits says that the thread has been found at a tick in a wait, which may be that of the last look.
+func (s *Silence) Waits(wait, tick uint64) {
+	if n := len(s.looks); n > 0 && wait != 0 && s.looks[n-1].Wait == wait {
+		s.looks[n-1].until = tick
+	}
+}
+
+// Looks is how many looks are kept.
+func (s *Silence) Looks() int { return len(s.looks) }
+
+// Flush returns what is known by now, as Next does, of a thread that goes on writing nothing. All that it had written at the last look has come.
+func (s *Silence) Flush() ([]reel.Event, []ring.Payload) {
 	s.events, s.with = s.events[:0], s.with[:0]
+	if len(s.looks) == 0 || s.began.waits {
+		return nil, nil
+	}
+	s.begin(s.looks[0].Tick)
+	looks := s.unheld(s.looks[len(s.looks)-1].last())
+	s.held, s.payloads = s.held[:0], s.payloads[:0]
+	s.inner.see(s, looks)
+	return s.events, s.with
+}
+
+// Next takes the thread's next events, with what they carry, and returns those that are to go on, valid until the next call. from and to are
+// the ticks of the first and the last that the thread has written, which may be of functions that are left out. Without events nothing is held
+// back any more of what comes before from.
+func (s *Silence) Next(events []reel.Event, payloads []ring.Payload, from, to uint64) ([]reel.Event, []ring.Payload) {
+	if s.began.waits {
+		s.Last = max(s.Last, to)
+		s.began.hold(events, payloads)
+		return nil, nil
+	}
+	s.events, s.with = s.events[:0], s.with[:0]
+	s.begin(from)
 	s.speak(from)
 	s.Last = max(s.Last, to)
 	n := len(events) - descending(events)
@@ -59,10 +99,10 @@ func (s *Silence) End() ([]reel.Event, []ring.Payload) {
 	s.events, s.with = s.events[:0], s.with[:0]
 	to := s.Last
 	for i := range s.looks {
-		to = max(to, s.looks[i].Tick)
+		to = max(to, s.looks[i].last())
 	}
 	s.speak(to)
-	s.held, s.payloads = s.held[:0], s.payloads[:0]
+	s.held, s.payloads, s.outer = s.held[:0], s.payloads[:0], s.outer[:0]
 	return s.events, s.with
 }
 
@@ -80,7 +120,24 @@ func descending(events []reel.Event) (n int) {
 
 // speak puts out what was held back, with what was seen until a tick.
 func (s *Silence) speak(until uint64) {
+	looks := s.unheld(until)
+	s.inner.see(s, looks)
+	s.inner.end(s, until)
+}
+
+// unheld puts out what was held back, with what was seen around it, and returns the looks with what was seen within.
+func (s *Silence) unheld(until uint64) []Look {
 	looks := slices.DeleteFunc(s.looks, func(l Look) bool { return l.Tick < s.Last || l.Tick > until })
+	for i := range looks { // a look at all of a stack sees them, too
+		looks[i].until = min(looks[i].until, until)
+		looks[i].Calls = slices.DeleteFunc(looks[i].Calls, func(c Call) bool {
+			is := slices.Contains(s.outer, c)
+			if is {
+				s.seenAt = looks[i].last()
+			}
+			return is
+		})
+	}
 	var around []Call
 	if len(looks) > 0 && len(s.held) > 0 {
 		lowest := s.held[len(s.held)-1].SP
@@ -100,7 +157,7 @@ func (s *Silence) speak(until uint64) {
 		e := &s.held[i]
 		for len(around) > 0 && int32(around[0].SP-e.SP) > 0 {
 			s.enter(around[0], e.Time)
-			s.outer = append(s.outer, around[0])
+			s.outer, s.seenAt = append(s.outer, around[0]), looks[len(looks)-1].last()
 			around = around[1:]
 		}
 		if len(s.payloads) > 0 && s.payloads[0].Event == i {
@@ -109,8 +166,8 @@ func (s *Silence) speak(until uint64) {
 		}
 		s.put(e)
 	}
-	s.within(looks, until)
 	s.looks = s.looks[:0]
+	return looks
 }
 
 // enter puts in the entry of a call that was seen.
@@ -125,12 +182,29 @@ func (s *Silence) next(e *reel.Event) int {
 	return len(s.events)
 }
 
-// leave ends the calls around what is recorded that an event isn't within. Nothing is known of when they ended but that it was behind the last
-// event that was.
+// otherStack is how far above a call's frame a stack pointer is that of another stack, of a coroutine or for signals, in bytes.
+const otherStack = 8 << 20
+
+// leave ends the calls around what is recorded that an event isn't within, and those that were seen too long ago to be the same still. Nothing is
+// known of when they ended but that it was behind the last event that was within, unless the event is their exit.
 func (s *Silence) leave(e *reel.Event) {
-	for n := len(s.outer); n > 0 && int32(e.SP-s.outer[n-1].SP) >= 0; n-- {
-		s.events = append(s.events, reel.Exit(s.inside, s.outer[n-1].SP, s.outer[n-1].ID))
+	down := len(s.outer)
+	for down > 0 && e.SP-s.outer[down-1].SP < otherStack {
+		down--
+	}
+	is := down < len(s.outer) && e.IsExit() && s.outer[down] == Call{e.SP, e.ID()}
+	for i := 0; i < down && !is; i++ {
+		if e.Time > s.seenAt && e.Time-s.seenAt > s.reach(s.outer[i].ID) {
+			down = i
+		}
+	}
+	for n := len(s.outer); n > down; n-- {
+		c := s.outer[n-1]
 		s.outer = s.outer[:n-1]
+		if n == down+1 && is {
+			return
+		}
+		s.events = append(s.events, reel.Exit(s.inside, c.SP, c.ID))
 	}
 }
 
@@ -139,37 +213,4 @@ func (s *Silence) put(e *reel.Event) {
 	s.leave(e)
 	s.inside = e.Time
 	s.events = append(s.events, *e)
-}
-
-// within puts in what was seen within the innermost call, from the last event to a tick. A call lasts from half way between the last look that
-// hasn't seen it and the first that has, to half way between the last that has and the next. What all looks have seen lasts all the time.
-func (s *Silence) within(looks []Look, until uint64) {
-	var open []Call
-	at, last := s.Last, s.Last
-	leave := func(down int) {
-		for n := len(open); n > down; n-- {
-			s.events = append(s.events, reel.Exit(at, open[n-1].SP, open[n-1].ID))
-		}
-		open = open[:min(down, len(open))]
-	}
-	for i := range looks {
-		l := &looks[i]
-		if i > 0 {
-			at = last + (l.Tick-min(last, l.Tick))/2
-		}
-		last = max(last, l.Tick)
-		same := 0
-		for same < len(open) && same < len(l.Calls) && open[same] == l.Calls[same] {
-			same++
-		}
-		leave(same)
-		for _, c := range l.Calls[same:] {
-			open = append(open, c)
-			s.enter(c, at)
-		}
-	}
-	if at = max(until, last); len(open) > 0 {
-		s.inside = at
-	}
-	leave(0)
 }

@@ -39,7 +39,7 @@ func TestWhatIsSeenStandsBetweenWhatIsRecorded(t *testing.T) {
 		t.Fatalf("%d held, last %d", s.Held(), s.Last)
 	}
 	for _, tick := range []uint64{1000, 2000} {
-		s.Heard(Look{tick, []Call{{950, 2}, {800, 3}, {600, 5}}})
+		s.Heard(Look{Tick: tick, Calls: []Call{{950, 2}, {800, 3}, {600, 5}}})
 	}
 	next(reel.Exit(3000, 700, 4))
 	next(reel.Entry(3100, 940, 7), reel.Exit(3110, 940, 7), reel.Exit(3200, 1000, 1))
@@ -59,10 +59,10 @@ func TestWhatIsSeenLastsFromLookToLook(t *testing.T) {
 	var s Silence
 	first, _ := s.Next([]reel.Event{reel.Entry(100, 1000, 1), reel.Entry(110, 900, 6), reel.Exit(120, 900, 6)}, nil, 100, 120)
 	all := slices.Clone(first)
-	s.Heard(Look{90, []Call{{800, 9}}})
-	s.Heard(Look{1000, []Call{{900, 2}, {800, 3}}})
-	s.Heard(Look{2000, []Call{{900, 2}, {800, 4}}})
-	s.Heard(Look{9000, []Call{{800, 9}}})
+	s.Heard(Look{Tick: 90, Calls: []Call{{800, 9}}})
+	s.Heard(Look{Tick: 1000, Calls: []Call{{900, 2}, {800, 3}}})
+	s.Heard(Look{Tick: 2000, Calls: []Call{{900, 2}, {800, 4}}})
+	s.Heard(Look{Tick: 9000, Calls: []Call{{800, 9}}})
 	rest, _ := s.Next([]reel.Event{reel.Exit(3000, 1000, 1)}, nil, 3000, 3000)
 	all = append(all, rest...)
 	want := []span{{1, 100, 3000, false}, {2, 120, 3000, false}, {3, 120, 1500, false}, {4, 1500, 3000, false}, {6, 110, 120, false}}
@@ -71,12 +71,69 @@ func TestWhatIsSeenLastsFromLookToLook(t *testing.T) {
 	}
 }
 
+// Where silence is usual, calls that two looks have seen are the same only if the thread has waited all the time between, or they are near enough to
+// each other; and none lasts for longer than it is known to.
+func TestWhereSilenceIsUsualCallsEndSoon(t *testing.T) {
+	usual := map[uint32]uint64{2: 500, 3: 1}
+	s := Silence{Usual: func(id uint32) uint64 { return usual[id] }, Least: 1000}
+	all, _ := s.Next([]reel.Event{reel.Entry(100, 990, 6), reel.Exit(120, 990, 6)}, nil, 100, 120)
+	all = slices.Clone(all)
+	flush := func() {
+		events, _ := s.Flush()
+		all = append(all, events...)
+	}
+	// Of function 1 it isn't known how long it takes.
+	s.Heard(Look{Tick: 5000, Calls: []Call{{900, 1}, {800, 2}, {700, 3}}, Wait: 7, Loose: true})
+	s.Waits(6, 99_000) // of another wait
+	s.Waits(7, 9000)
+	flush()
+	s.Heard(Look{Tick: 12_000, Calls: []Call{{900, 1}, {800, 2}, {700, 3}}, Wait: 7, Loose: true})
+	flush()
+	s.Heard(Look{Tick: 20_000, Calls: []Call{{900, 1}, {800, 2}, {700, 3}}, Loose: true}) // 8000 later: 3500 is half of the wait
+	s.Heard(Look{Tick: 21_000, Calls: []Call{{900, 1}, {800, 2}, {700, 3}}, Loose: true})
+	s.Heard(Look{Tick: 22_500, Calls: []Call{{900, 1}, {800, 2}, {700, 3}}, Loose: true})
+	last, _ := s.Next([]reel.Event{reel.Entry(50_000, 990, 6), reel.Exit(50_010, 990, 6)}, nil, 50_000, 50_010)
+	all = append(all, last...)
+	want := []span{{1, 120, 50_000, false}, {2, 3000, 15_500, false}, {2, 18_000, 24_500, false},
+		{3, 3000, 15_500, false}, {3, 19_000, 21_750, false}, {3, 21_750, 23_500, false}, {6, 100, 120, false}, {6, 50_000, 50_010, false}}
+	if got := spans(all); !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+}
+
+// What was seen around what is recorded doesn't go on for ever where calls of the function are short, even if all that is recorded is within such.
+func TestWhatWasSeenAroundEndsInTime(t *testing.T) {
+	s := Silence{Usual: func(id uint32) uint64 { return map[uint32]uint64{2: 10}[id] }, Least: 1000}
+	var all []reel.Event
+	next := func(events ...reel.Event) {
+		got, _ := s.Next(events, nil, events[0].Time, events[len(events)-1].Time)
+		all = append(all, got...)
+	}
+	next(reel.Entry(100, 700, 4))
+	s.Heard(Look{Tick: 500, Calls: []Call{{900, 1}, {800, 2}, {600, 5}}, Wait: 1})
+	next(reel.Exit(1000, 700, 4), reel.Entry(1100, 700, 4), reel.Exit(1200, 700, 4))
+	next(reel.Entry(9000, 700, 4), reel.Exit(9100, 700, 4))
+	got, _ := s.End()
+	all = append(all, got...)
+	want := []span{{1, 100, 9100, true}, {2, 100, 1200, false}, {4, 100, 1000, false}, {4, 1100, 1200, false}, {4, 9000, 9100, false}, {5, 100, 1000, false}}
+	if got := spans(all); !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+}
+
 // Whatever comes: the thread's own events stay as they are, in their order, with what they carry, and time doesn't go back.
 func FuzzSilence(f *testing.F) {
 	f.Add([]byte("aAbBcC\x00\x01\x02dDeE\xff\xfe"))
+	f.Add([]byte("\xff\xf4\xf4\xf5\x140\xee%")) // a look sees a call end that was inside one from before
 	f.Add([]byte{1, 200, 2, 100, 0xF0, 9, 3, 50, 0x83, 50, 0x82, 100, 0x81, 200})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s Silence
+		if len(data) > 1 && data[1]&1 != 0 {
+			s.Usual, s.Least = func(id uint32) uint64 { return uint64(id % 4) }, 3
+		}
+		if len(data) > 0 && data[0]&1 != 0 {
+			s.Await()
+		}
 		var in, out []reel.Event
 		var carried, kept [][]byte
 		tick := uint64(1)
@@ -97,11 +154,21 @@ func FuzzSilence(f *testing.F) {
 			tick += uint64(x%7) + 1
 			switch {
 			case kind >= 0xF0: // a look, of functions from 1000 on
-				l := Look{Tick: tick}
+				l := Look{Tick: tick, Wait: uint64(x%8) / 3, Loose: x >= 128}
 				for i := range uint32(x % 5) {
 					l.Calls = append(l.Calls, Call{2000 - 100*i - uint32(kind), 1000 + i})
 				}
 				s.Heard(l)
+			case kind >= 0xEC:
+				if _, waits := s.Awaits(); waits {
+					take(s.Begun(Look{Tick: tick, Calls: []Call{{uint32(x) * 16, 1001}, {uint32(x) * 8, 1002}}}, 0))
+				}
+			case kind >= 0xE8:
+				if len(batch) == 0 { // all that was written by the last look has come
+					take(s.Flush())
+				}
+			case kind >= 0xE4:
+				s.Waits(uint64(x%8)/3, tick)
 			case kind >= 0xE0:
 				if len(batch) > 0 {
 					take(s.Next(batch, payloads, batch[0].Time, batch[len(batch)-1].Time))
@@ -119,6 +186,9 @@ func FuzzSilence(f *testing.F) {
 		}
 		if len(batch) > 0 {
 			take(s.Next(batch, payloads, batch[0].Time, batch[len(batch)-1].Time))
+		}
+		if _, waits := s.Awaits(); waits {
+			take(s.Begun(Look{}, 0))
 		}
 		take(s.End())
 		last := uint64(0)

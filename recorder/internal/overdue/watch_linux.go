@@ -15,6 +15,9 @@ type Question struct {
 	TID, NSTID int
 	Within     Call   // none for all its stack
 	Since      uint64 // the tick of its last event
+	Usual      bool   // that it writes nothing for so long
+	// Began asks for calls of all functions that are chosen, not only of those that are off. It is always answered, as far as there is room.
+	Began bool
 }
 
 // Answer is what was seen.
@@ -38,6 +41,7 @@ type Config struct {
 // Watch looks at threads when it is asked, in a goroutine of its own.
 type Watch struct {
 	c         Config
+	made      time.Time
 	end       context.CancelFunc
 	questions chan Question
 	answers   chan Answer
@@ -45,6 +49,11 @@ type Watch struct {
 }
 
 const (
+	// beganTries is for how long it is tried to see what threads had open when recording began, and beganRest the time between: others may stop
+	// one just then. Where its stack can't be walked it is looked at so often, since that stops it.
+	beganTries = 4 * time.Second
+	beganLooks = 5
+	beganRest  = 2 * time.Millisecond
 	// waiting is how many questions may wait; those beyond it aren't answered.
 	waiting = 64
 	// mostLooks is how many looks there are at most in a second: each may take some hundred microseconds.
@@ -54,7 +63,7 @@ const (
 // New begins.
 func New(ctx context.Context, c Config) *Watch {
 	ctx, end := context.WithCancel(ctx)
-	w := &Watch{c: c, end: end, questions: make(chan Question, waiting), answers: make(chan Answer, waiting)}
+	w := &Watch{c: c, made: time.Now(), end: end, questions: make(chan Question, waiting), answers: make(chan Answer, waiting)}
 	w.done.Go(func() { w.run(ctx) })
 	return w
 }
@@ -119,14 +128,34 @@ func (w *Watch) run(ctx context.Context) {
 
 // look takes a thread's stack.
 func (w *Watch) look(ctx context.Context, h *sampler.Holder, q Question) (a Answer, seen bool) {
-	var frames []unwind.Frame
-	a.Question = q
-	if !w.c.Undisturbed(func() {
-		frames, _ = h.Glance(ctx, q.TID)
-		a.Tick = w.c.Ticks() // what the thread writes before that may be later than the stack
-	}) {
-		return a, false
+	a.Question, a.Loose = q, q.Usual
+	frames, looked := w.frames(ctx, h, &a)
+	for looks := 0; q.Began && len(frames) == 0 && time.Since(w.made) < beganTries; {
+		if looked {
+			if looks++; looks == beganLooks {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return a, true
+		case <-time.After(beganRest):
+		}
+		frames, looked = w.frames(ctx, h, &a)
 	}
-	a.Calls, seen = w.c.Functions().Within(frames, q.Within, w.c.IsOff)
-	return a, seen && len(a.Calls) > 0
+	is := w.c.IsOff
+	if q.Began {
+		is = func(uint32) bool { return true }
+	}
+	a.Calls, seen = w.c.Functions().Within(frames, q.Within, is)
+	return a, q.Began || seen && len(a.Calls) > 0
+}
+
+// frames are those on the thread's stack, none where it can't be walked. looked is false where others stop the process just now.
+func (w *Watch) frames(ctx context.Context, h *sampler.Holder, a *Answer) (frames []unwind.Frame, looked bool) {
+	looked = w.c.Undisturbed(func() {
+		frames, a.Wait, _ = h.Glance(ctx, a.TID)
+		a.Tick = w.c.Ticks() // what the thread writes before that may be later than the stack
+	})
+	return frames, looked
 }

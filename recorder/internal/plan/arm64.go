@@ -29,12 +29,14 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 	if err := im.markLandingPads(); err != nil {
 		return nil, err
 	}
+	im.markResumes()
 	im.sweepWords()
 	im.markCancellationARM64()
 	fns := im.join()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	im.findSlots(im.referencesARM64, im.callsOfARM64)
 	im.findMarks(fns, newWordPlanner(im, fns).placeMarks)
 	out := hugepage.Make[Function](len(fns))
 	each(len(fns), func() func(from, to int) {
@@ -50,7 +52,9 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 			}
 		}
 	})
-	return inOrder(out), ctx.Err()
+	out = inOrder(out)
+	im.settleSlots(out)
+	return out, ctx.Err()
 }
 
 // takeWords marks each whole word of code as the beginning of an instruction, by which markData knows a label from a number; what really is one

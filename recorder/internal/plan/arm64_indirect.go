@@ -11,6 +11,10 @@ import (
 
 // resolve finds out whether the indirect jump words[k] leaves, and where it goes if not. It asks what leaves asks of x86's.
 func (w *walker) resolve(k int) {
+	if w.im.Go != nil {
+		w.resolveGo(k)
+		return
+	}
 	in := &w.words[k]
 	how, targets := w.targetOf(k)
 	known, gone := w.frames.gone(in.addr)

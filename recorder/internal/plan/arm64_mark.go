@@ -12,8 +12,12 @@ func (p *wordPlanner) placeMarks(i int, marks []int) {
 			p.im.Marked[k].Alone.Refuse(why, at)
 		}
 	}
-	if p.im.Go != nil {
-		refuse(ReasonGo, 0)
+	if g := p.im.Go; g != nil {
+		if g.Unsupported != nil {
+			refuse(GoReason(g), 0)
+			return
+		}
+		p.placeGoMarks(marks)
 		return
 	}
 	if r := p.refuseEarly(); r.why != ReasonNone {
@@ -64,4 +68,46 @@ func (p *wordPlanner) joinMarks(i int) {
 			m.With = MarkJoined
 		}
 	}
+}
+
+// placeGoMarks places the sites of the marks in a function of a Go program: of the one at its entry, see gomark.go.
+func (p *wordPlanner) placeGoMarks(marks []int) {
+	entry, placed := p.im.entryOf(p.f).start, false
+	for _, k := range marks {
+		m := &p.im.Marked[k]
+		switch {
+		case m.Addr != entry:
+			m.Alone.Refuse(ReasonOutside, m.Addr)
+		case placed: // there is one entry
+			m.Alone.Refuse(ReasonMarkedTwice, m.Addr)
+		default:
+			placed = true
+			p.placeGoMark(m)
+		}
+	}
+}
+
+func (p *wordPlanner) placeGoMark(m *Mark) {
+	r := p.refuseEarly()
+	if r.why == ReasonNone && !p.decode() {
+		r = refusal{ReasonUndecodable, m.Addr}
+	}
+	if r.why == ReasonNone {
+		p.walk()
+		r = p.enterable()
+	}
+	if r.why != ReasonNone {
+		m.Alone.Refuse(r.why, r.at)
+		return
+	}
+	at, _ := p.entry()
+	if p.words[at].addr != m.Addr || p.hasLoop() { // the marker would be passed once more by those that have made the stack larger, or that go round
+		m.Alone.Refuse(ReasonMarkShort, m.Addr)
+		return
+	}
+	p.liveness()
+	site := p.site(at)
+	site.Role, site.exits = RoleMark, 0 // they are only moved
+	m.Alone.Tier, m.Alone.Reason, m.Alone.At = TierExitSite, ReasonNone, 0
+	m.Alone.Sites, m.Alone.Size = []Site{site}, uint64(site.Size)
 }

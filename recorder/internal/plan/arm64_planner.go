@@ -23,6 +23,13 @@ func newWordPlanner(im *Image, fns []function) *wordPlanner {
 // plan fills in the tier of function i, or why it has none.
 func (p *wordPlanner) plan(i int, out *Function) {
 	p.f, p.sites = &p.fns[i], p.sites[:0]
+	if marks := p.im.marksOf[i]; p.im.Go != nil && len(marks) > 0 {
+		for _, k := range marks {
+			p.im.Marked[k].With = MarkApart
+		}
+		out.Refuse(ReasonMarker, 0)
+		return
+	}
 	if r := p.run(); r.why != ReasonNone {
 		out.Reason, out.At = r.why, r.at
 		if out.Hook != HookNone && r.why == ReasonLoader {
@@ -52,8 +59,8 @@ func (p *wordPlanner) hook(out *Function) {
 }
 
 func (p *wordPlanner) run() refusal {
-	if p.im.Go != nil {
-		return refusal{ReasonGo, 0}
+	if g := p.im.Go; g != nil && g.Unsupported != nil {
+		return refusal{GoReason(g), 0}
 	}
 	if r := p.refuseEarly(); r.why != ReasonNone {
 		return r
@@ -62,23 +69,28 @@ func (p *wordPlanner) run() refusal {
 		return refusal{ReasonUndecodable, p.im.entryOf(p.f).start}
 	}
 	p.walk()
+	if r := p.enterable(); r.why != ReasonNone {
+		return r
+	}
+	at, _ := p.entry()
+	if p.words[at].Kind == arm64.Call && p.hasLoop() {
+		return refusal{ReasonLoop, p.words[at].addr} // the return address of a call from elsewhere wouldn't be the true one
+	}
+	return p.place(at)
+}
+
+// enterable finds what speaks against an event at the entry of the function, which has been walked through.
+func (p *wordPlanner) enterable() refusal {
 	if p.badAt != 0 {
 		return refusal{ReasonUndecodable, p.badAt}
 	}
 	if p.lost != 0 {
 		return refusal{ReasonJump, p.lost}
 	}
-	at, why := p.entry()
-	if why != ReasonNone {
+	if _, why := p.entry(); why != ReasonNone {
 		return refusal{why, p.words[0].addr}
 	}
-	if r := p.classify(); r.why != ReasonNone {
-		return r
-	}
-	if p.words[at].Kind == arm64.Call && p.hasLoop() {
-		return refusal{ReasonLoop, p.words[at].addr} // the return address of a call from elsewhere wouldn't be the true one
-	}
-	return p.place(at)
+	return p.classify()
 }
 
 func (p *wordPlanner) hasLoop() bool {
@@ -102,6 +114,8 @@ func (p *wordPlanner) refuseEarly() refusal {
 			return refusal{ReasonLarge, c.start}
 		case c.linkage:
 			return refusal{ReasonLinkage, 0}
+		case c.assembly:
+			return refusal{ReasonAssembly, 0}
 		case c.overlap:
 			return refusal{ReasonOverlap, c.start}
 		case c.end < c.start+arm64.Len:
@@ -151,6 +165,9 @@ const maxBefore = 8
 // entry chooses the entry site: the first instruction behind what has to be where indirect calls arrive, or a later one if that can't be moved and
 // nothing has happened by then. The reason says why there is none.
 func (p *wordPlanner) entry() (at int, why Reason) {
+	if p.im.Go != nil {
+		return p.goEntry()
+	}
 	s := p.spans[0]
 	k := s.from
 	for k+1 < s.to && k < s.from+maxPads && p.words[k].known && p.words[k].IsLandingPad() && p.words[k].Kind == arm64.Other {
@@ -203,6 +220,9 @@ func (p *wordPlanner) classify() refusal {
 	s := p.spans[0]
 	at, _ := p.entry()
 	first, entry := p.words[s.from].addr, p.words[at].addr
+	if p.im.Go != nil {
+		first = entry // what goes back to the check of the stack enters once more
+	}
 	for k := range p.words {
 		in := &p.words[k]
 		if !in.reached || in.role == roleDetour {
@@ -232,6 +252,9 @@ func (p *wordPlanner) classify() refusal {
 		if r := p.closes(s); r.why != ReasonNone {
 			return r
 		}
+	}
+	if p.im.Go != nil {
+		return p.closesGo()
 	}
 	return refusal{}
 }

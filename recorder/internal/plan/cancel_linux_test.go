@@ -16,8 +16,8 @@ import (
 
 // callsInListing are the targets of direct calls, as objdump prints them.
 var (
-	callsInListing   = regexp.MustCompile(`(?m)\bcall\s+([0-9a-f]+)`)
-	syscallInListing = regexp.MustCompile(`(?m)\bsyscall\b`)
+	callsInListing   = regexp.MustCompile(`(?m)\b(?:call|bl)\s+([0-9a-f]+)`)
+	syscallInListing = regexp.MustCompile(`(?m)\b(?:syscall|svc)\b`)
 )
 
 // aroundSyscall returns what a function of a library calls, as objdump lists it.

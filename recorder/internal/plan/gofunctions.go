@@ -17,7 +17,7 @@ func (im *Image) findGoChunks() {
 			im.markTarget(f.Resumes)
 		}
 		im.markTarget(f.Start)
-		im.chunks = append(im.chunks, chunk{start: f.Start, end: t.withoutPadding(f.Start, f.End), hook: hookOf(f.Name),
+		im.chunks = append(im.chunks, chunk{start: f.Start, end: im.processor.padded(t, f.Start, f.End), hook: hookOf(f.Name),
 			names: names{uint32(len(im.names)), 1}, assembly: f.Assembly})
 		im.names = append(im.names, f.Name)
 	}
@@ -26,7 +26,7 @@ func (im *Image) findGoChunks() {
 	}
 }
 
-// withoutPadding returns where what fills up a function begins.
+// withoutPadding returns where what fills up a function begins, on x86-64.
 func (t *text) withoutPadding(start, end uint64) uint64 {
 	last := end
 	for pc := start; pc < end; {

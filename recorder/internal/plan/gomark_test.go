@@ -11,10 +11,14 @@ import (
 // A function of package mark is a marker, written by one store where the Go compiler has optimized it, and no function any more.
 func TestFunctionsOfPackageMarkAreMarkers(t *testing.T) {
 	for _, c := range []struct {
+		arch   string
 		flags  []string
 		single bool
-	}{{nil, true}, {[]string{"-buildmode=pie", "-ldflags=-s -w"}, true}, {[]string{"-gcflags=all=-N -l"}, false}} {
-		im, err := NewImage(testimage.Open(t, realtest.BuildGo(t, "gomarks", c.flags...)), "gomarks")
+	}{
+		{"amd64", nil, true}, {"amd64", []string{"-buildmode=pie", "-ldflags=-s -w"}, true}, {"amd64", []string{"-gcflags=all=-N -l"}, false},
+		{"arm64", nil, true}, {"arm64", []string{"-buildmode=pie", "-ldflags=-s -w"}, true}, {"arm64", []string{"-gcflags=all=-N -l"}, true},
+	} {
+		im, err := NewImage(testimage.Open(t, realtest.BuildGoFor(t, c.arch, "gomarks", c.flags...)), "gomarks")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +54,14 @@ func TestFunctionsOfPackageMarkAreMarkers(t *testing.T) {
 
 // Of any other address in a Go program that is said to be a marker's, sites are made only where a function begins that has no frame.
 func TestOtherPlacesOfGoProgramsAreNoMarkers(t *testing.T) {
-	im, err := NewImage(testimage.Open(t, realtest.BuildGo(t, "gomarks")), "gomarks")
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) { wantNoMarkersElsewhere(t, arch) })
+	}
+}
+
+func wantNoMarkersElsewhere(t *testing.T, arch string) {
+	t.Helper()
+	im, err := NewImage(testimage.Open(t, realtest.BuildGoFor(t, arch, "gomarks")), "gomarks")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,9 +113,6 @@ func NewImage(o *object.Image, module string) (*Image, error) {
 // Native says whether the image's code is of the processor that this program runs on, so that what is planned can be done here.
 func (im *Image) Native() bool { return im.processor.goarch == runtime.GOARCH }
 
-// PlansSlots says whether Slots are planned: of some processors' images they aren't.
-func (im *Image) PlansSlots() bool { return im.processor.slots }
-
 // openCFI opens the table of .eh_frame. A damaged one is still worth what it gives: its FDEs only add to what is known.
 func (im *Image) openCFI() error {
 	o := im.Object

@@ -47,6 +47,7 @@ const (
 // list runs objdump over the executable sections.
 func list(t testing.TB, path string) *listing {
 	t.Helper()
+	realtest.Need(t, realtest.AMD64)
 	objdump := realtest.Tool(t, realtest.Objdump)
 	cmd := exec.Command(objdump, "-d", "-w", "--insn-width=16", path)
 	out, err := cmd.StdoutPipe()

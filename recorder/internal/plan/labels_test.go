@@ -17,6 +17,7 @@ var compilerLabel = regexp.MustCompile(`^\.L\d+$|^\.LBB\d+_\d+$|^\.L(BB|tmp)?\d+
 
 // The compiler says where its labels are; the plan is made of a copy that doesn't tell.
 func TestNoLabelLiesInsideASite(t *testing.T) {
+	realtest.Need(t, realtest.AMD64)
 	objcopy := realtest.Tool(t, realtest.Objcopy)
 	labels := 0
 	for _, compiler := range []string{"gcc", "clang-19"} {

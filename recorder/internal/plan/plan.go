@@ -37,7 +37,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	}
 	fns := im.join()
 	im.markTables(fns)
-	im.findSlots()
+	im.findSlots(im.references, im.callsOf)
 	im.findMarks(fns, newPlanner(im, fns).placeMarks)
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -99,6 +99,7 @@ func TestSitesOfEveryShape(t *testing.T) {
 		"state_seer_tail":         "entry exit-branch",
 	}
 	out := filepath.Join(t.TempDir(), "state")
+	realtest.Need(t, realtest.AMD64)
 	gcc := realtest.Tool(t, realtest.GCC)
 	args := []string{"-O2", "-no-pie", "-pthread", "-o", out, "../../../testdata/targets/" + "state.c", "../../../testdata/targets/" + "state.S", "../../../testdata/targets/" + "shapes.S"}
 	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
@@ -311,6 +312,7 @@ g:	ret
 // planAssembly plans the function f of a shared library.
 func planAssembly(t *testing.T, code string) (*Image, *Function) {
 	t.Helper()
+	realtest.Need(t, realtest.AMD64)
 	gcc := realtest.Tool(t, realtest.GCC)
 	out := filepath.Join(t.TempDir(), "f.so")
 	cmd := exec.Command(gcc, "-nostdlib", "-shared", "-x", "assembler", "-o", out, "-")

@@ -69,7 +69,7 @@ ends:	.cfi_startproc
 `
 
 func TestFunctionsThatAreLongerThanTheirFrames(t *testing.T) {
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "short.s"), filepath.Join(dir, "short.so")
 	if err := os.WriteFile(source, []byte(shortFrames), 0o644); err != nil {

@@ -37,8 +37,9 @@ type slotCall struct {
 // maxSlotCalls bounds how many calls there may be. Each takes some hundred bytes.
 const maxSlotCalls = 1 << 18
 
-// findSlots finds what refers to the slots, and the calls by them.
-func (im *Image) findSlots() {
+// findSlots finds what refers to the slots, and the calls by them. references is to find the references in a text, and the entries of the PLT among
+// them, callsOf the direct calls of these.
+func (im *Image) findSlots(references func(t *text, lo, hi uint64, at, entries map[uint64]int), callsOf func(t *text, entries map[uint64]int)) {
 	im.calls = nil
 	im.Slotted = make([]Slot, len(im.Slots))
 	if len(im.Slots) == 0 {
@@ -53,11 +54,11 @@ func (im *Image) findSlots() {
 	}
 	entries := map[uint64]int{} // of the PLT
 	for i := range im.texts {
-		im.references(&im.texts[i], lo, hi, at, entries)
+		references(&im.texts[i], lo, hi, at, entries)
 	}
 	if len(entries) > 0 {
 		for i := range im.texts {
-			im.callsOf(&im.texts[i], entries)
+			callsOf(&im.texts[i], entries)
 		}
 	}
 	slices.SortFunc(im.calls, func(a, b slotCall) int { return cmp.Compare(a.to, b.to) })
@@ -68,7 +69,7 @@ func (im *Image) findSlots() {
 }
 
 // references finds the references to slots in a text, at each byte. What jumps by a slot may be an entry of the PLT.
-func (im *Image) references(t *text, lo, hi uint64, at map[uint64]int, entries map[uint64]int) {
+func (im *Image) references(t *text, lo, hi uint64, at, entries map[uint64]int) {
 	const longest = 4 // bytes of an immediate behind the displacement
 	data := t.data
 	for p := 2; p+4 <= len(data); p++ {

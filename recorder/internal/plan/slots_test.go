@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/object"
 )
@@ -28,6 +29,7 @@ func slottedImage(t *testing.T, name string) *Image {
 
 // Each reference to a slot that decoding a function shows is found, and each place that a call returns to is behind a call.
 func TestReferencesToSlotsAreFound(t *testing.T) {
+	realtest.Need(t, realtest.AMD64)
 	for _, name := range []string{"libstdc++", "python"} {
 		t.Run(name, func(t *testing.T) {
 			im := slottedImage(t, name)

@@ -13,6 +13,7 @@ import (
 // they are with them.
 func retpolines(t *testing.T, strip bool, compiler string, flags ...string) map[string]string {
 	t.Helper()
+	realtest.Need(t, realtest.AMD64)
 	path := realtest.Tool(t, realtest.Capability(compiler))
 	full := filepath.Join(t.TempDir(), "retpoline")
 	args := append([]string{"-O2", "-fcf-protection=none", "-o", full, "testdata/retpoline.c"}, flags...)

@@ -3,17 +3,14 @@ package probes
 import (
 	"math/bits"
 	"sync"
-	"sync/atomic"
-	"unsafe"
 
-	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // Maker makes probes when they are asked for. No thread waits for that, so it is done between rounds through the rings.
 type Maker struct {
-	memory *ring.Memory
+	target *target.Target
 	mu     sync.Mutex       // guards what follows; that of the switches' states may be taken while it is held
 	ranges []target.IDRange // whose arenas have their code
 	known  []uint64         // a bit for each function whose probe is made; empty when there is nothing to make
@@ -24,7 +21,7 @@ type Maker struct {
 
 // NewMaker returns what makes the probes of a recording; it does nothing for a recording in which all exist.
 func NewMaker(s *target.Target) *Maker {
-	c := &Maker{memory: s.Memory, off: func(*stub.Slot, []target.IDRange) bool { return false }}
+	c := &Maker{target: s, off: func(*stub.Slot, []target.IDRange) bool { return false }}
 	if s.Runtime.Lazy {
 		c.Add(s.Ranges)
 	}
@@ -46,7 +43,7 @@ func (c *Maker) Add(ranges []target.IDRange) {
 // Round makes the probes that have been asked for since the last, and says whether any have.
 func (c *Maker) Round() bool {
 	// Before the bits are looked at, which are set before it changes.
-	asked := c.memory.Asked()
+	asked := c.target.Memory.Asked()
 	if asked == c.seen {
 		return false
 	}
@@ -60,13 +57,13 @@ func (c *Maker) MakeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, known := range c.known {
-		for set := c.memory.AskedWord(i) &^ known; set != 0; set &= set - 1 {
+		for set := c.target.Memory.AskedWord(i) &^ known; set != 0; set &= set - 1 {
 			slot, a := target.SlotOf(c.ranges, uint32(64*i+bits.TrailingZeros64(set)))
 			if slot == nil {
 				continue
 			}
-			if !c.off(slot, c.ranges) {
-				atomic.StoreUint64((*uint64)(unsafe.Pointer(&a.Mem[slot.At])), slot.Word)
+			if !c.off(slot, c.ranges) && c.target.Exchange(a, slot.At, func(uint64) uint64 { return slot.Word }) != nil {
+				continue // the process has ended: until its probe is made a function is recorded all the same
 			}
 			c.known[i] |= set & -set
 			c.made++

@@ -16,7 +16,7 @@ type Rounds struct {
 
 type waiter struct {
 	begun uint64 // rounds, when it began to wait
-	soon  bool   // any round will do, also one that hasn't read all there was
+	soon  bool   // any round will do, also one that has begun already or hasn't read all there was
 	f     func()
 	done  chan struct{}
 }
@@ -40,7 +40,7 @@ func (r *Rounds) End(all bool) {
 	defer r.mu.Unlock()
 	left := r.waiters[:0]
 	for _, w := range r.waiters {
-		if w.begun == r.begun || !all && !w.soon {
+		if !w.soon && (w.begun == r.begun || !all) {
 			left = append(left, w)
 			continue
 		}
@@ -53,7 +53,7 @@ func (r *Rounds) End(all bool) {
 }
 
 // after waits until f was called in the loop, behind a round that began later than this call and has read all that was written before; with
-// soon behind any that began later. It returns false where that doesn't come.
+// soon behind the one that is under way, or the next. It returns false where that doesn't come.
 func (r *Rounds) after(over <-chan struct{}, patience time.Duration, soon bool, f func()) bool {
 	w := &waiter{soon: soon, f: f, done: make(chan struct{})}
 	r.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/callreel/callreel/internal/glob"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -189,7 +188,7 @@ func (s *Switches) notDone() error {
 
 // Come takes over an arena whose code is made and whose gate isn't open yet.
 func (s *Switches) Come(a *target.Arena) error {
-	if a.Mem == nil {
+	if !s.c.Target.CanExchange(a) {
 		return nil
 	}
 	s.requests.Lock()
@@ -477,8 +476,9 @@ func (s *Switches) exchange(w *switched, exits, on bool) error {
 		if sw.Exit != exits || sw.Mark != 0 {
 			continue
 		}
-		word := (*uint64)(unsafe.Pointer(&w.a.Mem[sw.At]))
-		atomic.StoreUint64(word, sw.In(atomic.LoadUint64(word), on, made))
+		if err := s.c.Target.Exchange(w.a, sw.At, func(v uint64) uint64 { return sw.In(v, on, made) }); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ package ring
 const Magic = 0x6c6565726c6c6163
 
 // Version is the layout's; a recorder that meets another leaves it alone.
-const Version = 9
+const Version = 10
 
 // MappingName is what /proc/PID/maps shows for the memory.
 const MappingName = "/memfd:callreel"
@@ -48,7 +48,6 @@ const (
 	HdrLoadAsk     = 1232 // u64, ticks that one waits for a recorder that shows no sign of life
 	HdrLoadMost    = 1240 // u64, ticks that one waits in all
 	HdrNamed       = 1280 // u32, 1 once a thread has named itself where that is seen, see NamesOff
-	HdrPaused      = 1344 // u32, 0 while events are written: PausedByRecorder is the recorder's, the byte at PausedSelf the program's own
 	// ExecsOff are ExecSlots entries, in which threads ask for that in turn.
 	ExecsOff  = 0x800
 	ExecSlots = 64 // a power of two
@@ -59,7 +58,7 @@ const (
 	MaxGates = (NextOff-HdrGates)/8 - 1
 )
 
-// What HdrPaused consists of. Its bytes have one writer each, or writers that agree: the recorder changes its bit by an atomic operation on the
+// What the word at PausedOff consists of. Its bytes have one writer each, or writers that agree: the recorder changes its bit by an atomic operation on the
 // whole, the program's stubs store a byte. Where children are followed the program's is elsewhere, see stub.Config.Held.
 const (
 	PausedByRecorder = 1
@@ -97,7 +96,11 @@ const (
 	// the slots.
 	AskedOff = 0x400000
 	// MaxFunctions is one above the highest function ID that has such a bit.
-	MaxFunctions = (SlotsOff - AskedOff) * 8
+	MaxFunctions = (PausedOff - AskedOff) * 8
+	// PausedOff is a cache line in front of the slots, where an event reaches it from their address by a short displacement: u32, 0 while events are
+	// written. PausedByRecorder is the recorder's, the byte at PausedSelf the program's own. It isn't in the slot of thread 0, which nobody has: a
+	// thread whose ID isn't known yet counts failed claims there.
+	PausedOff = SlotsOff - 64
 	// SlotsOff is one slot for each thread ID there can be.
 	SlotsOff = 0x800000
 	SlotSize = 64
@@ -274,7 +277,18 @@ const (
 	ArgsTime  = 80 // u64, TSC before the values of a return were gathered
 	ArgsOpen  = 88 // u64, 1 for an entry that is to be put on the open stack
 	ArgsData  = 128
+	// ArgsResults are ResultSlots places, which functions share, of 1<<ResultShift bytes: an entry notes where its call's result is to go, for the
+	// return. They are behind the most that there may be of a payload.
+	ArgsResults = ArgsData + MaxPayload*PayloadBytes
+	ResultSlots = 8
+	ResultShift = 4
+	ResultAddr  = 0  // u64, stored last
+	ResultSP    = 8  // u32, low half of the stack pointer at the function's entry
+	ResultWord  = 12 // u32, the word of the exit's event
 )
+
+// There is room for them.
+var _ [1<<ArgsShift - ArgsResults - ResultSlots<<ResultShift]struct{}
 
 // And, where arguments are kept of calls that may come to wait, room for each thread ID there can be: KeptSlots places, which functions
 // share. An entry puts its argument there; an exit that comes long after lets these follow its event, as payload events that are claimed

@@ -106,6 +106,7 @@ func (m *Memory) Init(s Setup) error {
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(m.mem[off:], v) }
 	binary.LittleEndian.PutUint32(m.mem[HdrVersion:], Version)
 	put(HdrSize, uint64(len(m.mem)))
+	put(PausedOff, 0) // which makes its page be there: every event looks at it
 	put(HdrWaitLimit, uint64(waitLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrCloseLimit, uint64(closeLimit.Seconds()*float64(s.TicksPerSecond)))
 	put(HdrLoadAsk, uint64(loadAsk.Seconds()*float64(s.TicksPerSecond)))

@@ -3,6 +3,7 @@ package stub
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -48,6 +49,16 @@ func (c *Captures) Reads() bool {
 	return c.Entry != nil && c.Entry.Reads() || c.Return != nil && c.Return.Reads()
 }
 
+// NotesResult says whether the entry notes where the result is to go.
+func (c *Captures) NotesResult() bool {
+	return c.Return != nil && slices.ContainsFunc(c.Return.Fields, func(f Field) bool { return f.IsOfResult() })
+}
+
+// IsOfResult says whether it is found by where the result was asked for.
+func (f *Field) IsOfResult() bool {
+	return f.Value.Origin == OriginResult || f.Len.Origin == OriginResult
+}
+
 // Of is what its entry, or its return, carries.
 func (c *Captures) Of(exit bool) *Capture {
 	if exit {
@@ -65,6 +76,7 @@ const (
 	OriginVector                // the low half of an XMM register
 	OriginStack                 // the stack pointer at the function's entry, or at the marker
 	OriginAddress               // Operand.Addr
+	OriginResult                // of a return, where the caller has asked for the result to go: what was in x8 at the entry on arm64
 )
 
 // Operand is a number.
@@ -93,7 +105,7 @@ func (o *Operand) Wide() bool { return o.Size+o.Shift > 4 }
 
 // InRegister says whether it takes no system call: it is in a register, or in memory that is Safe to be read.
 func (o *Operand) InRegister() bool {
-	return o.Safe || !o.Memory && len(o.Path) == 0 && o.Off == 0 && o.Scale == 0
+	return o.Safe || !o.Memory && len(o.Path) == 0 && o.Off == 0 && o.Scale == 0 && o.Origin != OriginResult
 }
 
 // FieldKind says what of a field is recorded.

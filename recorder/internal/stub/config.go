@@ -50,7 +50,7 @@ type Config struct {
 	Follow bool
 	Anchor uint64
 	// Held is where, if children are followed, each process keeps whether it has paused its recording itself: u32, in memory of its own that
-	// forked children inherit. It is 0 where they aren't; ring.HdrPaused says it then.
+	// forked children inherit. It is 0 where they aren't; ring.PausedOff says it then.
 	Held uint64
 	// GoSays are, in a Go program, the IDs of the markers that functions which pause its recording write, or let it go on: SayPause and SayResume,
 	// less one. With 0 they aren't obeyed.

@@ -21,7 +21,7 @@ const dataSize = 2 * PageSize
 type Arena struct {
 	Images []*mapped.Image
 	Fns    []stub.Probe
-	Lo, Hi uint64 // addresses its images occupy
+	Lo, Hi uint64 // addresses its images occupy, once it has functions those that its stubs have to reach
 	Base   uint64
 	Size   uint64 // of the code, whole pages
 	Code   *stub.Code
@@ -39,7 +39,7 @@ func GroupImages(images []*mapped.Image) []*Arena {
 	slices.SortFunc(images, func(a, b *mapped.Image) int { return cmp.Compare(a.Lo, b.Lo) })
 	var arenas []*Arena
 	for _, im := range images {
-		if n := len(arenas); n > 0 && im.Hi-arenas[n-1].Lo < reach/2 {
+		if n := len(arenas); n > 0 && im.Hi-arenas[n-1].Lo < together {
 			a := arenas[n-1]
 			a.Images = append(a.Images, im)
 			a.Hi = max(a.Hi, im.Hi)
@@ -50,13 +50,28 @@ func GroupImages(images []*mapped.Image) []*Arena {
 	return arenas
 }
 
-// place chooses an address for the arena in the gaps of the maps: within reach, as near as can be, not where the heap
-// or the stack grows. taken are arenas that were placed before.
-func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
+// growth is how much a heap above or a stack below may want.
+const growth = 1 << 30
+
+// place chooses an address for the arena in the gaps of the maps: within reach, as near as can be, not where the heap or the stack grows. If there
+// is none the stack is left no more than stack bytes to grow, if that is less. taken are arenas that were placed before.
+func (a *Arena) place(maps []process.Mapping, taken []*Arena, stack uint64) error {
+	base := a.find(maps, taken, growth)
+	if base == 0 && stack < growth {
+		base = a.find(maps, taken, stack)
+	}
+	if base == 0 {
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x to %#x)", refusal.Err, a.Size+dataSize, a.Images[0].Path, a.Lo, a.Hi)
+	}
+	a.Base = base
+	return nil
+}
+
+// find returns such an address, 0 if there is none.
+func (a *Arena) find(maps []process.Mapping, taken []*Arena, stack uint64) uint64 {
 	const (
 		lowest = 1 << 16
 		margin = 1 << 16 // between the arena and what is there
-		growth = 1 << 30 // that a heap above or a stack below may want
 	)
 	need := a.Size + dataSize
 	from := uint64(lowest)
@@ -100,7 +115,7 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 			start += growth
 		}
 		if g.stackAbove {
-			end -= min(end, growth)
+			end -= min(end, stack)
 		}
 		start, end = max(start, from), min(end, to)
 		if start >= end || end-start < need {
@@ -128,16 +143,13 @@ func (a *Arena) place(maps []process.Mapping, taken []*Arena) error {
 			best, bestDist = cand, dist
 		}
 	}
-	if best == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x)", refusal.Err, need, a.Images[0].Path, a.Lo)
-	}
-	a.Base = best
-	return nil
+	return best
 }
 
-// Bound makes the arena large enough for the code, whatever that will be; of its pages only those are ever used that code is
-// put into.
+// Bound makes the arena large enough for the code of its functions, whatever that will be, and says what that has to reach. Of its pages only those
+// are ever used that code is put into.
 func (a *Arena) Bound(rt *stub.Config) {
+	a.Lo, a.Hi = generator().Span(a.Fns, a.Lo, a.Hi)
 	a.Size = (generator().Bound(rt, a.Fns) + PageSize - 1) &^ (PageSize - 1)
 }
 

@@ -56,13 +56,13 @@ func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := &Arena{Images: []*mapped.Image{libc}, Lo: 0x7ffff7c00000, Hi: 0x7ffff7e00000, Size: c.size}
-			if err := a.place(c.maps, nil); err != nil {
+			if err := a.place(c.maps, nil, growth); err != nil {
 				t.Fatal(err)
 			}
 			wantPlaced(t, a, c.maps)
 			// A second one keeps clear of the first.
 			b := &Arena{Images: a.Images, Lo: a.Lo, Hi: a.Hi, Size: c.size}
-			if err := b.place(c.maps, []*Arena{a}); err != nil {
+			if err := b.place(c.maps, []*Arena{a}, growth); err != nil {
 				t.Fatal(err)
 			}
 			wantPlaced(t, b, append([]process.Mapping{{Start: a.Base, End: a.end(), Special: "[the first]"}}, c.maps...))
@@ -78,7 +78,24 @@ func TestAnArenaWithoutAPlaceIsRefused(t *testing.T) {
 		{Start: 0xffffffffff600000, End: 0xffffffffff601000, Special: "[vsyscall]"},
 	}
 	a := &Arena{Images: []*mapped.Image{{Path: "/lib/libc.so.6"}}, Lo: 0x7ffff7c00000, Hi: 0x7ffff7e00000, Size: 1 << 20}
-	if err := a.place(maps, nil); !errors.Is(err, refusal.Err) {
+	if err := a.place(maps, nil, growth); !errors.Is(err, refusal.Err) {
 		t.Errorf("%v, base %#x", err, a.Base)
+	}
+}
+
+// Where there is no other place the stack is left as much as its limit allows.
+func TestAnArenaMayBeBelowAStackThatCantGrowMuch(t *testing.T) {
+	const stack = 32 << 20
+	maps := []process.Mapping{
+		{Start: 0x7fff00000000, End: 0x7ffff7fd0000},
+		{Start: 0x7ffffffde000, End: 0x7ffffffff000, Special: "[stack]"},
+	}
+	a := &Arena{Images: []*mapped.Image{{Path: "/lib/libc.so.6"}}, Lo: 0x7ffff7c00000, Hi: 0x7ffff7e00000, Size: 1 << 20}
+	if err := a.place(maps, nil, stack); err != nil {
+		t.Fatal(err)
+	}
+	wantPlaced(t, a, maps)
+	if a.end() > maps[1].Start-stack {
+		t.Errorf("it ends at %#x", a.end())
 	}
 }

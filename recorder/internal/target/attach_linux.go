@@ -233,7 +233,7 @@ func (s *Target) SwitchOn(ctx context.Context, c *Change) (stopped time.Duration
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for try := 0; ; try++ {
-		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
+		d, err := s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error { return s.SwitchOnIn(st, c) })
 		stopped += d
 		// Goroutines may not run again for long: functions that they are to go on in are skipped.
 		if pe := (*preemptedError)(nil); errors.As(err, &pe) && try < StopRetries {

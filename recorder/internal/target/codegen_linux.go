@@ -7,6 +7,8 @@ import "github.com/callreel/callreel/recorder/internal/stub"
 type codegen interface {
 	// Bound is how many bytes the code of these functions has at most. It doesn't depend on the addresses in cfg.
 	Bound(cfg *stub.Config, fns []stub.Probe) uint64
+	// Span is which addresses an arena with the code of these functions has to have in reach, of their images, which occupy those from lo to hi.
+	Span(fns []stub.Probe, lo, hi uint64) (from, to uint64)
 	// Compile makes the code for an arena at base. It keeps fns, whose images must stay open while the result is in use. The code is put
 	// into buf if that is large enough, else elsewhere; buf may be nil.
 	Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*stub.Code, error)

@@ -22,45 +22,31 @@ type goThreads struct {
 
 // BeGo says that the process runs this Go program. It is called before memory is mapped.
 func (s *Target) BeGo(program *golang.Program) {
-	s.Go, s.Runtime.Go = program, &golang.Runtime{GoID: program.GoID}
+	s.Go, s.Runtime.Go = program, &golang.Runtime{GoID: program.GoID, ProcID: program.ProcID}
 	s.lang = language{traitsOf(true), &goThreads{program: program}}
 }
 
-// goThreadOf reads what the runtime says of a thread; known is false for one that is only being set up.
-func goThreadOf(p *process.Process, t *process.Thread) (gt golang.Thread, known bool, err error) {
-	base, err := t.ThreadPointer()
-	if err != nil {
-		return gt, false, err
-	}
-	gt, known, err = golang.ReadThread(p, base)
-	if err != nil {
-		return gt, false, fmt.Errorf("thread %d: %w", t.TID, err)
-	}
-	if !known {
-		return gt, false, nil
-	}
-	tid := uint64(t.TID)
+// idInside is a thread's ID as its process sees it.
+func idInside(t *process.Thread) uint64 {
 	if i, err := t.Info(); err == nil {
-		tid = uint64(i.NSTID)
+		return uint64(i.NSTID)
 	}
-	if gt.ID != tid {
-		return gt, false, fmt.Errorf("thread %d: %w: it has %d for the thread's ID", t.TID, golang.ErrUnexpected, gt.ID)
-	}
-	return gt, true, nil
+	return uint64(t.TID)
 }
 
 // identify makes sure that the runtime's structures are as the stubs expect them.
-func (*goThreads) identify(s *Target, st *process.Stopped) error {
-	for _, t := range st.Threads() {
-		if _, _, err := goThreadOf(s.Process, t); err != nil {
-			return fmt.Errorf("callreel: process %d: %w: %w", s.Process.Pid(), refusal.Err, err)
-		}
+func (g *goThreads) identify(s *Target, st *process.Stopped) error {
+	if err := g.agree(s.Process, st); err != nil {
+		return fmt.Errorf("callreel: process %d: %w: %w", s.Process.Pid(), refusal.Err, err)
 	}
 	s.Runtime.TIDOffset = golang.ProcID
 	return nil
 }
 
 func (g *goThreads) prepare(s *Target) (err error) {
+	if sitesAreWhole {
+		return nil
+	}
 	im := s.Arenas[0].Images[0] // a Go program has no other
 	g.goroutines, err = g.program.Goroutines(s.Process, im.Object, im.Slide)
 	return err
@@ -68,6 +54,9 @@ func (g *goThreads) prepare(s *Target) (err error) {
 
 // suspended makes sure that no goroutine will go on inside a site.
 func (g *goThreads) suspended(s *Target, st *process.Stopped, maps []process.Mapping, inside func(pc uint64) bool) error {
+	if sitesAreWhole {
+		return nil
+	}
 	pid, preempting := s.Process.Pid(), g.goroutines.IsPreempting
 	// A handler may have read the PC and not have written yet where the goroutine is to go on.
 	frames, err := interruptedPCs(st, maps, s.restorers, s.lang.handlers, func(pc uint64) bool { return inside(pc) || preempting(pc) })

@@ -37,6 +37,13 @@ type traits struct {
 	threadsNamed bool
 	// unwound says that unwinders in the process are told of the arenas' code.
 	unwound bool
+	// ownsStack is process.StopOptions.OwnsStack; nil where the C library's stacks are all.
+	ownsStack func(p *process.Process, t *process.Thread, base uint64) bool
+}
+
+// stopOptions are those with which the process is stopped.
+func (t *traits) stopOptions() process.StopOptions {
+	return process.StopOptions{OwnsStack: t.ownsStack}
 }
 
 // handlers tells where on a thread's stack frames of signal handlers may be.
@@ -50,7 +57,7 @@ type handlers interface {
 // traitsOf are a Go program's or a native one's.
 func traitsOf(golang bool) traits {
 	if golang {
-		return traits{handlers: goHandlers{}, golang: true}
+		return traits{handlers: goHandlers{}, golang: true, ownsStack: goStacks()}
 	}
 	return traits{handlers: nativeHandlers{}, codeShared: sharesCode, loadsLibraries: true, threadsNamed: true, unwound: true}
 }

@@ -28,7 +28,7 @@ func (s *Target) MapArenas(st *process.Stopped, fresh []*Arena) (err error) {
 	if err := s.checkSeccomp(st, fresh); err != nil {
 		return err
 	}
-	if err := placeAll(fresh, maps); err != nil {
+	if err := s.placeAll(fresh, maps); err != nil {
 		return err
 	}
 	s.began = time.Now()
@@ -56,13 +56,23 @@ func (s *Target) MapArenas(st *process.Stopped, fresh []*Arena) (err error) {
 	return s.listGates(s.Arenas)
 }
 
-func placeAll(arenas []*Arena, maps []process.Mapping) error {
+func (s *Target) placeAll(arenas []*Arena, maps []process.Mapping) error {
+	stack := s.stackLimit()
 	for i, a := range arenas {
-		if err := a.place(maps, arenas[:i]); err != nil {
+		if err := a.place(maps, arenas[:i], stack); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stackLimit is how much the first thread's stack may grow at most: four times its limit, since the program may raise that.
+func (s *Target) stackLimit() uint64 {
+	var limit unix.Rlimit
+	if err := unix.Prlimit(s.Process.Pid(), unix.RLIMIT_STACK, nil, &limit); err != nil || limit.Cur > growth {
+		return growth
+	}
+	return 4 * limit.Cur
 }
 
 // mapArenas maps arenas, whose code is in the target's descriptor code, if there is that, and closes it. It returns what takes away again

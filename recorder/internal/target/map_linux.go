@@ -20,7 +20,7 @@ import (
 // and writing of stubs, is done between them while the process runs.
 func (s *Target) MapMemory(ctx context.Context, set ring.Setup) error {
 	for try := 0; ; try++ {
-		d, err := s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.MapMemoryIn(st, set) })
+		d, err := s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error { return s.MapMemoryIn(st, set) })
 		s.Stopped += d
 		// The threads that could do it may be on an alternate signal stack, say, at this moment.
 		if (errors.Is(err, process.ErrNoSafeThread) || errors.Is(err, process.ErrLate)) && try < StopRetries {
@@ -57,7 +57,7 @@ func (s *Target) MapMemoryIn(st *process.Stopped, set ring.Setup) error {
 	if s.Runtime.Names, err = s.mayKeepNames(st); err != nil {
 		return err
 	}
-	if err := placeAll(s.Arenas, maps); err != nil {
+	if err := s.placeAll(s.Arenas, maps); err != nil {
 		return err
 	}
 	if err := s.checkClock(st); err != nil {

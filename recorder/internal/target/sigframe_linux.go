@@ -56,7 +56,7 @@ func findRestorers(p *process.Process, maps []process.Mapping, inArena func(addr
 // deeper than there are signals.
 const maxStacks = 64
 
-// interruptedPCs finds the frames of running signal handlers whose interrupted PC satisfies want. It looks through the
+// interruptedPCs finds the frames of running signal handlers whose interrupted PC, or where that was about to go, satisfies want. It looks through the
 // part in use of each thread's stack for frames, and from a frame goes on to the stack that was interrupted, when that
 // is another one (sigaltstack), where h says that it may be.
 func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint64, h handlers, want func(pc uint64) bool) ([]interrupted, error) {
@@ -74,22 +74,25 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 		if limit == 0 {
 			continue
 		}
-		stacks := []uint64{regs.SP()}
-		seen := map[uint64]bool{} // starts of mappings
+		stacks := []uint64{regs.SP() - leftOf(regs.PC(), restorers)}
+		seen := map[uint64]uint64{} // from where mappings were looked through, by their starts
 		for i := 0; i < len(stacks) && i < maxStacks; i++ {
 			lo := stacks[i] &^ 7
 			m := process.FindMapping(maps, lo)
-			if m == nil || seen[m.Start] {
+			if m == nil {
 				continue
 			}
-			seen[m.Start] = true
+			if from, was := seen[m.Start]; was && lo >= from {
+				continue
+			}
+			seen[m.Start] = lo
 			size := min(m.End-lo, limit)
 			if uint64(cap(buf)) < size {
 				buf = make([]byte, size)
 			}
 			n, _ := s.Process().ReadAt(buf[:size], lo)
-			framesOn(buf[:n], restorers, func(off int, pc, sp uint64) {
-				if want(pc) {
+			framesOn(buf[:n], restorers, func(off int, pc, sp, to uint64) {
+				if want(pc) || goesInFrame != 0 && want(to) {
 					found = append(found, interrupted{at: lo + uint64(off+pcInFrame), pc: pc, tid: t.TID})
 				}
 				if h.elsewhere() {
@@ -101,9 +104,14 @@ func interruptedPCs(s *process.Stopped, maps []process.Mapping, restorers []uint
 	return found, nil
 }
 
-// framesOn calls f with each signal frame's offset on a stack and the PC and SP it holds. The offset is that of the frame's mark, where frames
+// isInside says whether a thread with these registers is where inside says, or may be about to go there.
+func isInside(r *process.Regs, inside func(pc uint64) bool) bool {
+	return inside(r.PC()) || goesInFrame != 0 && inside(goesTo(r))
+}
+
+// framesOn calls f with each signal frame's offset on a stack, the PC and SP it holds, and where it may be about to go to. The offset is that of the frame's mark, where frames
 // have one, else of the address that its handler returns to.
-func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) {
+func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp, to uint64)) {
 	le := binary.LittleEndian
 	is := func(word uint64) bool { return word == frameMark }
 	if frameMark == 0 {
@@ -119,9 +127,9 @@ func framesOn(stack []byte, restorers []uint64, f func(off int, pc, sp uint64)) 
 			return found
 		}
 	}
-	for off := max(0, -spInFrame); off+max(pcInFrame, 0)+8 <= len(stack); off += 8 {
+	for off := max(0, -spInFrame, -goesInFrame); off+max(pcInFrame, 0)+8 <= len(stack); off += 8 {
 		if is(le.Uint64(stack[off:])) {
-			f(off, le.Uint64(stack[off+pcInFrame:]), le.Uint64(stack[off+spInFrame:]))
+			f(off, le.Uint64(stack[off+pcInFrame:]), le.Uint64(stack[off+spInFrame:]), le.Uint64(stack[off+goesInFrame:]))
 		}
 	}
 }

@@ -170,7 +170,7 @@ func (s *Target) takeOut(ctx context.Context, p part, done *TakenOut) error {
 		if err = errMoved; !w.torn && w.foreign == 0 {
 			w.judgeBy(s)
 			var d time.Duration
-			d, err = s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error { return s.takeOutIn(st, w) })
+			d, err = s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error { return s.takeOutIn(st, w) })
 			done.count(d)
 		}
 		switch {
@@ -254,7 +254,7 @@ func (s *Target) putBack(ctx context.Context, p part, done *TakenOut) error {
 		err := s.preparePart(c)
 		if err == nil {
 			var d time.Duration
-			d, err = s.Process.Stop(ctx, process.StopOptions{}, func(st *process.Stopped) error {
+			d, err = s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error {
 				_, err := s.writeSites(st, c, func(id uint32) bool { return p.ids[id] })
 				return err
 			})

@@ -72,7 +72,7 @@ func startsAt(patches []stub.Patch, addr uint64) bool {
 func anyInside(st *process.Stopped, inside func(pc uint64) bool) (bool, error) {
 	for _, t := range st.Threads() {
 		regs, err := t.Regs()
-		if err != nil || inside(regs.PC()) {
+		if err != nil || isInside(regs, inside) {
 			return true, err
 		}
 	}

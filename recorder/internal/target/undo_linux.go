@@ -16,7 +16,6 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/text"
-	"github.com/callreel/callreel/reel"
 )
 
 // Undone is what one detach did.
@@ -51,7 +50,9 @@ func undo(ctx context.Context, p *process.Process, r *recovery.Record, shared []
 	// A handler returns soon, as a rule, and then nothing of ours is left.
 	for try := 0; ; try++ {
 		w.patient, w.last = try < patientTries, try >= UndoRetries
-		d, serr := p.Stop(ctx, process.StopOptions{Timeout: process.PatientStopTimeout}, func(st *process.Stopped) (err error) {
+		options := w.stopOptions()
+		options.Timeout = process.PatientStopTimeout
+		d, serr := p.Stop(ctx, options, func(st *process.Stopped) (err error) {
 			u.Kept, err = w.in(st)
 			return err
 		})
@@ -406,10 +407,10 @@ func letOut(st *process.Stopped, inside func(pc uint64) bool, tries int) (stuck 
 		if err != nil {
 			return 0, err
 		}
-		if !inside(regs.PC()) {
+		if !isInside(regs, inside) {
 			continue
 		}
-		out, err := t.Nudge(tries, func(r *process.Regs) bool { return !inside(r.PC()) })
+		out, err := t.Nudge(tries, func(r *process.Regs) bool { return !isInside(r, inside) })
 		if err != nil && !errors.Is(err, process.ErrReleased) {
 			return 0, err
 		}
@@ -430,7 +431,7 @@ func (s *Target) Detach(ctx context.Context) (Undone, error) {
 		return Undone{Gone: true}, nil // what it runs now may be another's to record
 	}
 	// Before: what is written while they are being closed is no part of the recording, see ring.Drainer.EndsAt.
-	s.GatesClosed = reel.ClockPair{Tick: ring.Ticks(), UnixNS: time.Now().UnixNano()}
+	s.GatesClosed = ring.ClockPair()
 	if err := s.CloseGates(); err != nil && !s.Process.Alive() {
 		return Undone{Gone: true}, nil
 	}

@@ -56,9 +56,14 @@ func TestRoomIsUndoneWhoseResultsAreLost(t *testing.T) {
 // startCat starts a program that finish ends. Nobody waits for it before, as that would take the reports of its stops.
 func startCat(t *testing.T) (p *process.Process, finish func()) {
 	t.Helper()
-	cmd := exec.Command("/bin/cat") // which ends with its input
+	return startWaiting(t, exec.Command("/bin/cat"), "x") // which ends with its input
+}
+
+// startWaiting starts a program that says something once it has got what is said to it first, and then waits for the end of its input.
+func startWaiting(t *testing.T, cmd *exec.Cmd, first string) (p *process.Process, finish func()) {
+	t.Helper()
 	in, out := realtest.StartPiped(t, cmd)
-	_, err := io.WriteString(in, "x")
+	_, err := io.WriteString(in, first)
 	_, err2 := out.Read(make([]byte, 1)) // then it has started
 	p, err3 := process.Open(cmd.Process.Pid)
 	if err := errors.Join(err, err2, err3); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Small is a small real library's file, nil if there is none.
 func Small() []byte {
-	for _, pattern := range []string{"/lib/x86_64-linux-gnu/libdl.so.2", "/lib/x86_64-linux-gnu/libthread_db.so.1", "/lib64/libthread_db.so.1", "/usr/lib/libthread_db.so.1"} {
+	for _, pattern := range []string{"/lib/x86_64-linux-gnu/libdl.so.2", "/lib/x86_64-linux-gnu/libthread_db.so.1", "/lib/aarch64-linux-gnu/libthread_db.so.1", "/lib64/libthread_db.so.1", "/usr/lib/libthread_db.so.1"} {
 		if path, err := filepath.EvalSymlinks(pattern); err == nil {
 			if data, err := os.ReadFile(path); err == nil {
 				return data

@@ -12,14 +12,14 @@ import (
 
 // paths are where the images stand; each is the first that exists.
 var paths = map[string][]string{
-	"libc":      {"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"},
-	"libstdc++": {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"},
-	"libcrypto": {"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib64/libcrypto.so.3", "/usr/lib/libcrypto.so.3"},
+	"libc":      {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"},
+	"libstdc++": {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6"},
+	"libcrypto": {"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/aarch64-linux-gnu/libcrypto.so.3", "/usr/lib64/libcrypto.so.3", "/usr/lib/libcrypto.so.3"},
 	"redis":     {"/usr/bin/redis-server"},
 	"python":    {"/usr/bin/python3.11", "/usr/bin/python3", "/usr/bin/python3.13"},
 	"gdb":       {"/usr/bin/gdb"},
 	"node":      {"/usr/bin/node"},
-	"ld-linux":  {"/lib64/ld-linux-x86-64.so.2"},
+	"ld-linux":  {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"},
 }
 
 // Path is where the image of that name stands, without symbolic links. A test that there is none for is skipped, or fails where it must

@@ -205,6 +205,18 @@ func (s *Set) Interval(most time.Duration) time.Duration {
 	return most
 }
 
+// Least is the shortest duration of a call that is a reason for a dump; 0 if there is none.
+func (s *Set) Least() (least time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.list {
+		if t := &s.list[i]; t.Kind == OnDuration && (t.Op == ">" || t.Op == ">=") && (least == 0 || t.Duration < least) {
+			least = t.Duration
+		}
+	}
+	return least
+}
+
 // Overdue returns the first trigger for which a call that has not returned by now, in ticks, is a reason for a dump.
 func (s *Set) Overdue(c *ring.OpenCall, now, ticksPerSecond uint64) (t Trigger, ok bool) {
 	s.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/isa/amd64"
+	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -59,6 +60,7 @@ func (s *Set) Plan(im *mapped.Image, but map[uint32]*stub.Captures) {
 	}
 	s.table = maps.Clone(s.table)
 	behind := goneOn(im)
+	first, second := argumentsOf(im)
 	for i := range im.Traced {
 		fn := &im.Traced[i]
 		call, ok := Of(fn.Names())
@@ -70,13 +72,21 @@ func (s *Set) Plan(im *mapped.Image, but map[uint32]*stub.Captures) {
 		}
 		changed, _ := im.Probe.ChangedBefore(fn.Function)
 		switch {
-		case changed>>amd64.RDI&1 != 0:
+		case changed>>first&1 != 0:
 			continue
-		case changed>>amd64.RSI&1 != 0:
+		case changed>>second&1 != 0:
 			call.Second = false
 		}
 		s.add(fn.ID, call)
 	}
+}
+
+// argumentsOf are the registers of the first two arguments.
+func argumentsOf(im *mapped.Image) (first, second uint8) {
+	if im.Object.Arch == object.ARM64 {
+		return 0, 1
+	}
+	return uint8(amd64.RDI), uint8(amd64.RSI)
 }
 
 func (s *Set) add(id uint32, call Call) {

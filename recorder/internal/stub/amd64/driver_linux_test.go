@@ -322,7 +322,7 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 }
 
 // heldWord is where, in the ring's header, a test keeps what is each process's own.
-const heldWord = ring.HdrPaused + 64
+const heldWord = ring.HdrNamed + 128
 
 // otherGate is where, behind the gate, the driver keeps a word that stands for another arena's.
 const otherGate = 8 * 64
@@ -457,6 +457,7 @@ func (d *driver) doDraining(format string, args ...any) {
 			return
 		default:
 			d.round()
+			time.Sleep(100 * time.Microsecond) // a processor of the driver's own, if there are two
 		}
 	}
 }

@@ -15,6 +15,9 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	return bound(cfg, fns) + boundCaptures(fns, cfg.Captures)
 }
 
+// Span is all that the images occupy, from lo to hi: instructions that run in stubs may address any of it.
+func (Generator) Span(_ []stub.Probe, lo, hi uint64) (from, to uint64) { return lo, hi }
+
 // Compile makes the code for an arena at base. Its size does not depend on base. It keeps fns, whose images must stay open while it is in use.
 // The code is put into buf if that is large enough, else elsewhere; buf may be nil.
 func (Generator) Compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*stub.Code, error) {

@@ -8,12 +8,12 @@ import (
 )
 
 // A recording is paused by words that every event looks at behind the gate, so that gates say nothing of it: who opens and closes them needs to
-// know of no pause, and a pause is one store by whoever wants it. The recorder's word is in the ring's header, which all processes of a family
+// know of no pause, and a pause is one store by whoever wants it. The recorder's word is in the ring memory, which all processes of a family
 // share. The program's own is a byte of that word, too, which only the process writes that recording began with; where children are
 // followed each has a word of its own, see stub.Config.Held.
 
-// paused is the word in the ring's header, where a register has the slots.
-func paused(slots amd64.Reg) amd64.Mem { return amd64.At(slots, ring.HdrPaused-ring.SlotsOff) }
+// paused is the word of the ring memory, where a register has the slots.
+func paused(slots amd64.Reg) amd64.Mem { return amd64.At(slots, ring.PausedOff-ring.SlotsOff) }
 
 // unlessHeld appends a jump to off while the process has paused its recording itself, where children are followed. The register and flags
 // are clobbered.
@@ -54,10 +54,10 @@ func (c *coder) hold(on bool) {
 		c.Load64(amd64.RDX, amd64.AtAddr(c.cfg.Gate+stub.GateOwn))
 		c.Test(amd64.RDX, amd64.RDX)
 		c.Jcc(amd64.CondE, child)
-		c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedSelf), uint8(btoi(on)))
+		c.Store8Imm(amd64.At(amd64.RDX, ring.PausedOff+ring.PausedSelf), uint8(btoi(on)))
 	}
 	if !on {
-		c.Store8Imm(amd64.At(amd64.RDX, ring.HdrPaused+ring.PausedAtFirst), 0)
+		c.Store8Imm(amd64.At(amd64.RDX, ring.PausedOff+ring.PausedAtFirst), 0)
 	}
 	c.Place(child)
 }
@@ -74,9 +74,9 @@ func (c *coder) goSays(h plan.Hook) {
 		c.Load64(amd64.R12, amd64.AtAddr(c.cfg.Gate+stub.GateOwn))
 		c.Test(amd64.R12, amd64.R12)
 		c.Jcc(amd64.CondE, child)
-		c.Store8Imm(amd64.At(amd64.R12, ring.HdrPaused+ring.PausedSelf), uint8(btoi(pause)))
+		c.Store8Imm(amd64.At(amd64.R12, ring.PausedOff+ring.PausedSelf), uint8(btoi(pause)))
 		if !pause {
-			c.Store8Imm(amd64.At(amd64.R12, ring.HdrPaused+ring.PausedAtFirst), 0)
+			c.Store8Imm(amd64.At(amd64.R12, ring.PausedOff+ring.PausedAtFirst), 0)
 		}
 		c.Place(child)
 	}

@@ -63,7 +63,7 @@ func TestMarkersThatPauseKeepEveryRegister(t *testing.T) {
 				if s.held {
 					return d.mem.header(heldWord)
 				}
-				return d.mem.header(ring.HdrPaused)
+				return d.mem.header(ring.PausedOff)
 			}
 			d.doDraining("state %d", 2000)
 			d.mem.SetPaused(true)
@@ -92,7 +92,7 @@ func TestAForkedChildDoesNotPauseItsParent(t *testing.T) {
 		t.Errorf("the child ended with status %#x", status)
 	}
 	if !d.mem.PausedAtFirst() || d.mem.PausedSelf() {
-		t.Errorf("%#x", d.mem.header(ring.HdrPaused))
+		t.Errorf("%#x", d.mem.header(ring.PausedOff))
 	}
 }
 

@@ -40,14 +40,7 @@ func (c *coder) whileOn(off arm64.Label) {
 	closed := c.whenClosed(c.PC(), off)
 	c.loadAt(x16, c.cfg.Gate)
 	c.Tbz(x16, gateOpen, closed)
-	if c.cfg.Held != 0 {
-		c.MovImm(x17, c.cfg.Held)
-		c.Load(4, x17, arm64.At(x17, 0))
-		c.CbnzW(x17, off)
-	}
-	c.SubImm(x17, x16, ring.SlotsOff)
-	c.Load(4, x17, arm64.At(x17, ring.HdrPaused))
-	c.CbnzW(x17, off)
+	c.unlessPaused(off)
 }
 
 // chosenPath is a routine that is called with w16 the word of the entry and x17 the stack pointer at the function's entry, and returns in w16

@@ -3,7 +3,6 @@ package arm64
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,57 +24,27 @@ type Code struct {
 // InlineLimit is up to how many probes have their event code inline.
 const InlineLimit = 256
 
-// errNotYet is in the chain of the error for what these stubs can't do yet.
-var errNotYet = errors.New("not supported on arm64")
-
-// lacks says what of a configuration isn't supported yet.
-func lacks(cfg *stub.Config, fns []stub.Probe) string {
-	switch {
-	case cfg.Predicates != 0, len(cfg.MarkTriggers) > 0:
-		return "triggers"
-	case len(cfg.Says) > 0:
-		return "markers"
-	case len(cfg.Keeps) > 0:
-		return "arguments of calls that took long"
-	case cfg.Go != nil:
-		return "Go programs"
-	}
-	for _, c := range cfg.Captures {
-		if c.Constant != nil {
-			return "constants of Go programs"
-		}
-	}
-	for i := range fns {
-		switch f := &fns[i]; {
-		case f.IsMark(), len(f.Marks) > 0:
-			return "markers"
-		case f.Import != nil:
-			return "imports"
-		}
-	}
-	return ""
-}
-
 // compile makes the code for an arena at base: the routines, then each function's stubs. The result's size does not depend on base.
 func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code, error) {
-	if what := lacks(&cfg, fns); what != "" {
-		return nil, fmt.Errorf("callreel: stubs: %s: %w", what, errNotYet)
-	}
 	code := &Code{Code: stub.Code{Base: base}, fns: fns, stubs: make([]uint32, len(fns)), cfg: cfg, routines: &routines{}}
 	code.Sites = code
 	if buf == nil {
 		buf = make([]byte, 0, Generator{}.Bound(&cfg, fns))
 	}
 	c := code.coder(base, buf[:0])
-	c.beginUnwind()
+	if cfg.Go == nil { // Go's runtime walks stacks by tables of its own
+		c.beginUnwind()
+	}
 	hooked := func(is func(g plan.Hook) bool) bool {
 		return slices.ContainsFunc(fns, func(fn stub.Probe) bool { return is(fn.Hook) })
 	}
-	if hooked(func(g plan.Hook) bool { return g == plan.HookFindObject }) {
+	if c.unwind != nil && hooked(func(g plan.Hook) bool { return g == plan.HookFindObject }) {
 		c.routines.unwindList = c.emitUnwindList()
 		code.UnwindList = uint32(c.routines.unwindList - base)
 	}
-	c.emitRoutines(fns, hooked)
+	if err := c.emitRoutines(fns, hooked); err != nil {
+		return nil, fmt.Errorf("callreel: stubs: %w", err)
+	}
 	c.Resolve()
 	stubs := c.PC()
 	for i := range fns {
@@ -84,14 +53,18 @@ func compile(base uint64, cfg stub.Config, fns []stub.Probe, buf []byte) (*Code,
 			return nil, fmt.Errorf("callreel: stubs: %s+%#x (%s): %w", fns[i].Image.Module, fns[i].Addr, fns[i].Name, err)
 		}
 	}
-	if err := c.endUnwind(stubs); err != nil {
-		return nil, fmt.Errorf("callreel: stubs: %w", err)
+	if c.unwind != nil {
+		if err := c.endUnwind(stubs); err != nil {
+			return nil, fmt.Errorf("callreel: stubs: %w", err)
+		}
 	}
 	var err error
 	if code.Bytes, err = c.Finish(); err != nil {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
-	c.placeUnwind(code.Bytes)
+	if c.unwind != nil {
+		c.placeUnwind(code.Bytes)
+	}
 	slices.SortFunc(code.Patches, func(a, b stub.Patch) int { return cmp.Compare(a.Addr, b.Addr) })
 	return code, nil
 }
@@ -102,10 +75,14 @@ func (code *Code) coder(at uint64, buf []byte) *coder {
 }
 
 // emitRoutines appends what the stubs of these functions call.
-func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool) bool) {
+func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool) bool) error {
 	to := c.routines
 	c.emitThreadID()
 	to.slow = c.emitSlow()
+	if c.cfg.Go != nil {
+		c.emitGo(fns)
+		return nil
+	}
 	if hooked(plan.Hook.Restricts) {
 		to.seccomp = c.emitSeccomp()
 	}
@@ -124,21 +101,40 @@ func (c *coder) emitRoutines(fns []stub.Probe, hooked func(func(plan.Hook) bool)
 			c.emitChosen()
 		}
 	}
+	if c.cfg.Predicates != 0 {
+		c.emitPredicates()
+	}
 	if len(fns) > InlineLimit {
 		c.emitShared()
 	}
 	if len(c.cfg.Captures) > 0 {
 		c.emitCaptures(fns)
 	}
+	if !c.cfg.Lazy && to.shared[0] == 0 {
+		return nil
+	}
 	var deltas []int32
 	for i := range fns {
+		e := emitter{coder: c, fn: &fns[i]}
+		if d := (&place{}).lowered(); fns[i].Import != nil && !slices.Contains(deltas, d) {
+			deltas = append(deltas, d)
+		}
 		for _, s := range fns[i].Patched() {
-			if s.Role == plan.RoleEntry && (c.cfg.Lazy || s.SPDelta != 0 && c.routines.shared[0] != 0) && !slices.Contains(deltas, s.SPDelta) {
-				deltas = append(deltas, s.SPDelta)
+			if s.Role != plan.RoleEntry {
+				continue
+			}
+			m, err := e.moved(&s)
+			if err != nil {
+				return err
+			}
+			p := e.place(m, false)
+			if d := p.lowered(); !slices.Contains(deltas, d) {
+				deltas = append(deltas, d)
 			}
 		}
 	}
 	c.emitLower(deltas)
+	return nil
 }
 
 // emitter makes one function's stubs.
@@ -157,9 +153,11 @@ type moved struct {
 	entry         bool
 	exit          bool // it leaves the function: the exit's event comes before it, of a conditional jump if it is taken
 	loop          bool // it goes back to the entry, which isn't a call: it is led past the entry's event
+	returned      bool // a call by a slot of imports returns here
 	spDelta       int32
-	alive         bool // there is something in x16 and x17
-	leadElsewhere bool // it stays a b or bl, which leads to the stub
+	alive         bool     // there is something in x16 and x17
+	leadElsewhere bool     // it stays a b or bl, which leads to the stub
+	marks         []uint32 // the markers before it, by their IDs
 }
 
 // function emits the stubs. The entry's comes first: jumps back to the entry need its address.
@@ -167,6 +165,9 @@ func (s *emitter) function() error {
 	sites := s.fn.Patched()
 	from := s.offset()
 	s.flushed = from
+	if s.fn.Import != nil {
+		s.imported()
+	}
 	for _, entries := range []bool{true, false} {
 		for i := range sites {
 			site := &sites[i]
@@ -217,7 +218,10 @@ func (s *emitter) moved(site *plan.Site) (m moved, err error) {
 		return m, fmt.Errorf("site at %#x isn't one instruction of the text", site.Addr)
 	}
 	m = moved{addr: site.Addr + s.fn.Slide, word: binary.LittleEndian.Uint32(b), entry: site.Role == plan.RoleEntry, exit: site.Exits() > 0,
-		spDelta: site.SPDelta, leadElsewhere: site.Kind == plan.SiteBranch}
+		returned: site.Role == plan.RoleMark && s.fn.Import != nil, spDelta: site.SPDelta, leadElsewhere: site.Kind == plan.SiteBranch}
+	if !m.returned {
+		m.marks = s.marksAt(site)
+	}
 	if m.leadElsewhere && kindOf(m.word) != jump && kindOf(m.word) != call_ {
 		return m, fmt.Errorf("no b or bl at %#x", site.Addr)
 	}
@@ -227,7 +231,7 @@ func (s *emitter) moved(site *plan.Site) (m moved, err error) {
 	}
 	// What jumps by a register at once may jump by one of them, or pass them on.
 	k := kindOf(m.word)
-	m.alive = m.entry && (k == indirectJump || k == indirectCall || !s.untouched(site.Addr))
+	m.alive = s.cfg.Go == nil && (site.Role == plan.RoleMark || m.entry && (k == indirectJump || k == indirectCall || !s.untouched(site.Addr)))
 	return m, nil
 }
 
@@ -251,6 +255,12 @@ func (s *emitter) site(m moved) error {
 		s.body = s.PC()
 		s.hooks(m)
 	}
+	for _, id := range m.marks {
+		s.mark(id)
+	}
+	if m.returned {
+		s.returned(m)
+	}
 	to := targetOf(m.word, m.addr)
 	if m.loop {
 		if s.body == 0 {
@@ -266,8 +276,8 @@ func (s *emitter) site(m moved) error {
 		s.BTo(to)
 	case k == indirectJump, k == ret:
 		m.alive = k == indirectJump // the jump may be by them, or pass them on
-		if p := s.captures(); k == ret && m.exit && p != nil && p.Return != nil {
-			s.capturedEvent(s.place(m, true), p, p.Return)
+		if k == ret {
+			s.returnEvent(m)
 		} else {
 			s.exitEvent(m)
 		}
@@ -286,16 +296,30 @@ func (s *emitter) site(m moved) error {
 
 // entryEvent emits the entry's event, if the function is traced.
 func (s *emitter) entryEvent(m moved) {
-	if p := s.captures(); p != nil && (p.Entry != nil || p.Chosen()) {
+	if p := s.captures(); p != nil && (p.Entry != nil || p.Chosen() || p.NotesResult()) {
 		s.capturedEvent(s.place(m, false), p, p.Entry)
 	} else if s.fn.ID != 0 {
 		s.event(s.place(m, false))
+	}
+	s.holdAgainst(m, false)
+}
+
+// holdAgainst emits what the function's predicates ask for behind an event, if it has any.
+func (s *emitter) holdAgainst(m moved, exit bool) {
+	if s.fn.ID != 0 && s.fn.Predicates.Count != 0 && s.cfg.Predicates != 0 {
+		s.predicates(s.place(m, exit), s.fn.Predicates)
 	}
 }
 
 // hooks emits what a hook at the function's entry does.
 func (s *emitter) hooks(m moved) {
 	g := s.fn.Hook
+	if s.cfg.Go != nil {
+		if g.OfGo() {
+			s.goSays(g)
+		}
+		return
+	}
 	if g == plan.HookNone {
 		return
 	}
@@ -313,6 +337,7 @@ func (s *emitter) hooks(m moved) {
 			if s.fn.ID != 0 {
 				s.event(s.place(m, true))
 			}
+			s.holdAgainst(m, true)
 		})
 	}
 	if m.alive {
@@ -331,6 +356,19 @@ func (s *emitter) exitEvent(m moved) {
 	} else if m.exit && s.fn.ID != 0 {
 		s.event(s.place(m, true))
 	}
+	if m.exit {
+		s.holdAgainst(m, true)
+	}
+}
+
+// returnEvent emits the event of a return, which has a result, unlike that of a tail jump.
+func (s *emitter) returnEvent(m moved) {
+	if p := s.captures(); m.exit && p != nil && p.Return != nil {
+		s.capturedEvent(s.place(m, true), p, p.Return)
+		s.holdAgainst(m, true)
+		return
+	}
+	s.exitEvent(m)
 }
 
 // conditional emits a conditional jump. Where it leaves the function the event is in a part that is put off; so is the jump itself where

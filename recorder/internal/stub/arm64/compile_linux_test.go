@@ -36,7 +36,7 @@ func buildProgram(t *testing.T, flags ...string) *program {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "program")
-	args := append([]string{"--target=aarch64-linux-gnu", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static", "-fuse-ld=lld", "-g", "-o", path, "testdata/program.c"}, flags...)
+	args := append([]string{"--target=aarch64-linux-gnu", "-mno-outline-atomics", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static", "-fuse-ld=lld", "-g", "-o", path, "testdata/program.c"}, flags...)
 	if msg, err := exec.Command(clang, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, msg)
 	}

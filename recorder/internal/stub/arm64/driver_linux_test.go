@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
@@ -43,34 +42,47 @@ var (
 	smeAlone   = machine{cpu: streaming.cpu, hwcap: hwcapAtomics, hwcap2: hwcap2SME, vectors: streaming.vectors}
 )
 
+// stepping is a machine on which signals may come between any two instructions.
+func stepping(m machine) machine {
+	m.singleStepping = true
+	return m
+}
+
 // stubSetup says which event code the driver is to run, and where.
 type stubSetup struct {
-	machine  machine
-	clock    stub.Clock
-	lossless bool
-	shared   bool
-	chunks   int
-	divide   bool // some of the chunks into small ones
-	ids      int
-	spDelta  bool // entries whose stack pointer has moved already
-	alive    bool // there is something in x16 and x17
-	threads  bool // not all threads are recorded
-	over     bool // rings in overwrite mode
-	lazy     bool
-	unmade   bool   // with lazy: the probes are never made
-	off      bool   // all events are switched off
-	noTLS    bool   // threads are told apart by the kernel
-	stack    bool   // with noTLS: but for the first, by its stack
-	min      bool   // exits take back entries; of no call, as long as HdrMin is 0
-	depth    int    // how many calls are recorded in one another; 0 for any number
-	every    uint32 // one call in so many is recorded; 0 for all
-	inside   int    // up to which ID functions are those that are recorded, with what they call; 0 for any
-	open     bool   // events of calls on the open stack
-	tid      int32
-	log      string // of instructions run
-	hook     plan.Hook
-	captures *stub.Captures
-	follow   bool
+	machine    machine
+	clock      stub.Clock
+	lossless   bool
+	shared     bool
+	chunks     int
+	divide     bool // some of the chunks into small ones
+	ids        int
+	spDelta    bool // entries whose stack pointer has moved already
+	alive      bool // there is something in x16 and x17
+	threads    bool // not all threads are recorded
+	over       bool // rings in overwrite mode
+	lazy       bool
+	unmade     bool   // with lazy: the probes are never made
+	off        bool   // all events are switched off
+	noTLS      bool   // threads are told apart by the kernel
+	stack      bool   // with noTLS: but for the first, by its stack
+	min        bool   // exits take back entries; of no call, as long as HdrMin is 0
+	depth      int    // how many calls are recorded in one another; 0 for any number
+	every      uint32 // one call in so many is recorded; 0 for all
+	inside     int    // up to which ID functions are those that are recorded, with what they call; 0 for any
+	open       bool   // events of calls on the open stack
+	tid        int32
+	log        string // of instructions run
+	hook       plan.Hook
+	captures   *stub.Captures
+	keeps      map[uint32]stub.Keep
+	predicates int           // of each function
+	marks      *stub.Capture // functions are markers, which carry that
+	says, held bool          // they pause the recording and let it go on, by turns; each process by itself
+	triggers   bool          // they begin and end spans, by turns
+	follow     bool
+	golang     bool           // of a Go program
+	constant   *stub.Constant // of its markers
 	// code makes other code than eventCode does.
 	code func(t testing.TB, c *coder) (funcs []uint64)
 }
@@ -110,7 +122,7 @@ func buildDriver(t testing.TB) string {
 		}
 		out := filepath.Join(dir, "driver")
 		msg, err := exec.Command(clang, "--target=aarch64-linux-gnu", "-O2", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static", "-fuse-ld=lld",
-			"-mgeneral-regs-only", "-o", out, "testdata/driver.c", "testdata/state.S").CombinedOutput()
+			"-mgeneral-regs-only", "-mno-outline-atomics", "-o", out, "testdata/driver.c", "testdata/state.S").CombinedOutput()
 		if err != nil {
 			d.err = fmt.Errorf("%w\n%s", err, msg)
 		}
@@ -122,12 +134,19 @@ func buildDriver(t testing.TB) string {
 	return d.path
 }
 
-// eventCode makes a function for the entry and one for the exit of each ID.
-func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uint64, slots []stub.Slot) {
+// A flip is an instruction that may be changed while threads run: a byte of it.
+type flip struct{ at, was, other uint64 }
+
+// eventCode makes a function for the entry and one for the exit of each ID. Its flips are the switches of entries.
+func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uint64, flips []flip) {
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
 		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Follow: s.follow, Anchor: gate, Names: true, Loads: true, NoTLS: s.noTLS, Min: s.min}
 	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
+	if s.golang {
+		cfg.Go = &golang.Runtime{GoID: testGoID, ProcID: testProcID, Stacks: testRing + ring.Size(s.chunks)}
+		cfg.Args = cfg.Go.Stacks + ring.GoStacksSize
+	}
 	if s.machine.forgets {
 		c.behindCall = forget
 	}
@@ -153,7 +172,10 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	if s.shared {
 		c.emitShared()
 	}
-	if s.captures != nil {
+	switch {
+	case s.golang:
+		s.goRoutines(t, c)
+	case s.captures != nil:
 		cfg.Args, cfg.Captures = testRing+ring.Size(s.chunks), map[uint32]*stub.Captures{}
 		if s.captures.Chosen() {
 			cfg.Areas = cfg.Args + ring.ArgsSize
@@ -171,16 +193,28 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 		}
 		c.emitCaptures(fns)
 	}
-	if s.lazy || s.shared && s.spDelta {
+	if s.predicates > 0 && !s.golang {
+		cfg.Predicates = testRing + ring.Size(s.chunks)
+		c.emitPredicates()
+	}
+	if s.keeps != nil {
+		cfg.Keeps, cfg.Kept = s.keeps, testRing+ring.Size(s.chunks)
+	}
+	if s.marks != nil && !s.golang {
+		s.markers(t, c)
+	}
+	if s.lazy || s.shared {
 		var deltas []int32
 		for id := range s.ids + 1 {
-			if d := s.delta(id); !slices.Contains(deltas, d) {
+			p := s.place(id, false)
+			if d := p.lowered(); !slices.Contains(deltas, d) {
 				deltas = append(deltas, d)
 			}
 		}
 		c.emitLower(deltas)
 	}
 	c.Resolve()
+	var slots []stub.Slot
 	if s.code != nil {
 		funcs = s.code(t, c)
 		code, err := c.Finish()
@@ -194,20 +228,22 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			c.Align(16)
 			from := c.offset()
 			funcs = append(funcs, c.PC())
-			delta := int32(0)
-			if !exit {
-				delta = s.delta(id)
-			}
+			p := s.place(id, exit)
+			delta := p.spDelta
 			if delta != 0 {
 				c.SubImm(sp, sp, int64(delta))
 			}
 			n := len(c.switches)
 			c.low = 0
-			p := place{id: uint32(id), exit: exit, spDelta: delta, alive: s.alive, inside: id <= s.inside}
-			if s.captures != nil {
+			if s.marks != nil {
+				c.checkedMark(id)
+			} else if s.captures != nil {
 				c.capturedEvent(p, s.captures, s.captures.Of(exit))
 			} else {
 				c.event(p)
+			}
+			if s.predicates > 0 {
+				c.predicates(p, stub.Predicates{Count: uint8(s.predicates)})
 			}
 			if !exit {
 				c.hook(s.hook)
@@ -220,8 +256,16 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			c.Resolve()
 			slots = c.settle(slots, from)
 			for _, sw := range c.switches[n:] {
+				now := at(c.Since(0), sw.start)
+				on, off, _ := sw.words(now)
 				if s.off {
-					put(c.Since(0), sw.start, sw.off)
+					put(c.Since(0), sw.start, off)
+				}
+				if shift := 8 * sw.changes(); !exit {
+					if sw.unmade && s.unmade {
+						on = now
+					}
+					flips = append(flips, flip{c.Base() + uint64(sw.start) + uint64(sw.changes()), uint64(on >> shift & 0xFF), uint64(off >> shift & 0xFF)})
 				}
 			}
 		}
@@ -235,17 +279,18 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 			binary.LittleEndian.PutUint64(code[k.At:], k.Word)
 		}
 	}
-	return code, funcs, slots
+	return code, funcs, flips
 }
 
 func (s *stubSetup) chooses() bool { return s.depth > 0 || s.every > 0 || s.inside > 0 }
 
-// delta is how far the stack pointer has moved at the entry of a function.
-func (s *stubSetup) delta(id int) int32 {
-	if !s.spDelta {
-		return 0
+// place is where a function's entry, or exit, is. With alive set one of the two has something in x16 and x17, by turns, or both.
+func (s *stubSetup) place(id int, exit bool) place {
+	p := place{id: uint32(id), exit: exit, inside: id <= s.inside, alive: s.alive && (id%3 == 0 || exit == (id%3 == 1))}
+	if s.spDelta && !exit {
+		p.spDelta = int32(16 * (id % 5))
 	}
-	return int32(16 * (id % 5))
+	return p
 }
 
 // driver is a running child with event code.
@@ -259,42 +304,9 @@ type driver struct {
 	threads []*tally
 	code    []byte
 	funcs   []uint64
+	// goroutines is what there is of a Go program, of which there is one thread.
+	goroutines *goTally
 }
-
-// testMemory is ring memory that a child maps as well.
-type testMemory struct {
-	mem  *ring.Memory
-	file *os.File
-	raw  []byte // the header and the slots
-	size uint64
-}
-
-func newTestMemory(t testing.TB, chunks int, more uint64, overwrite, divide bool) *testMemory {
-	t.Helper()
-	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
-	realtest.NeedThat(t, "memfd_create", err)
-	m := &testMemory{file: os.NewFile(uintptr(fd), "ring"), size: ring.Size(chunks) + more}
-	t.Cleanup(func() { m.file.Close() })
-	if err := unix.Ftruncate(fd, int64(m.size)); err != nil {
-		t.Fatal(err)
-	}
-	if m.mem, err = ring.Map(fd, m.size); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.mem.Close() })
-	if m.raw, err = unix.Mmap(fd, 0, ring.ChunksOff, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Munmap(m.raw) })
-	m.mem.SetBase(testRing)
-	if err := m.mem.Init(ring.Setup{Chunks: chunks, TicksPerSecond: 3e9, Overwrite: overwrite, Divide: divide}); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func (m *testMemory) setHeader(off int, v uint64) { binary.LittleEndian.PutUint64(m.raw[off:], v) }
-func (m *testMemory) header(off int) uint64       { return binary.LittleEndian.Uint64(m.raw[off:]) }
 
 func startDriver(t testing.TB, s stubSetup) *driver {
 	t.Helper()
@@ -312,15 +324,23 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 	}
 	path := buildDriver(t)
 	const room = 4 * pageBytes
-	code, funcs, _ := eventCode(t, s, testArena+room)
+	code, funcs, flips := eventCode(t, s, testArena+room)
 	if len(code) > room {
 		t.Fatalf("code of %d bytes", len(code))
 	}
 	d := &driver{t: t, code: code, funcs: funcs}
 	more := uint64(0)
 	switch {
+	case s.golang:
+		more = ring.GoStacksSize + ring.ArgsSize + ring.PredicatesSize
+	case s.marks != nil:
+		more = ring.ArgsSize + ring.PredicatesSize
 	case s.captures != nil:
 		more = ring.ArgsSize + ring.AreasSize
+	case s.predicates > 0:
+		more = ring.PredicatesSize
+	case s.keeps != nil:
+		more = ring.KeptSize
 	case s.chooses() || s.open:
 		more = ring.AreasSize + ring.CountsSize
 	}
@@ -333,7 +353,11 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 		t.Fatal(err)
 	}
 	d.drainer = ring.NewDrainer(d.mem, func(tid, _ int, name string) (ring.Sink, error) {
-		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures}
+		if s.golang {
+			d.goroutines = &goTally{entries: map[uint64]int{}, captures: s.captures, marks: map[uint32]int{}}
+			return d.goroutines, nil
+		}
+		k := &tally{maxID: uint32(s.ids), name: name, captures: s.captures, keeps: s.keeps, marks: s.marks}
 		d.threads = append(d.threads, k)
 		return k, nil
 	})
@@ -347,6 +371,13 @@ func startDriver(t testing.TB, s stubSetup) *driver {
 	}
 	for _, f := range funcs {
 		plan = binary.LittleEndian.AppendUint64(plan, f)
+	}
+	plan = append(plan, make([]byte, 8*(10+256)-len(plan))...) // room for functions
+	plan = binary.LittleEndian.AppendUint64(plan, uint64(len(flips)))
+	for _, f := range flips {
+		for _, v := range []uint64{f.at, f.was, f.other} {
+			plan = binary.LittleEndian.AppendUint64(plan, v)
+		}
 	}
 	plan = append(append(plan, make([]byte, pageBytes-len(plan))...), code...)
 	name := filepath.Join(t.TempDir(), "plan")

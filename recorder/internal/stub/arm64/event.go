@@ -42,6 +42,15 @@ type place struct {
 	alive bool
 	// inside says that the function is stub.Probe.Inside.
 	inside bool
+	mark   bool // it is a marker's, id is its ID
+}
+
+// lowered is how far the stack pointer is below its value at the function's entry once x16 and x17 are kept, which is how routines are found.
+func (p *place) lowered() int32 {
+	if p.alive {
+		return p.spDelta + pairSize
+	}
+	return p.spDelta
 }
 
 // coder is an assembler with parts that are seldom run, put behind the rest by flush.
@@ -59,6 +68,7 @@ type coder struct {
 	behindCall func(c *coder)
 	// insteadOf, of tests, appends what stands for a system call that the emulator doesn't know.
 	insteadOf func(c *coder, number uint16) bool
+	heedless  bool // the event at work is written whether recording is paused or not
 	unwind    *unwinding
 	low       int32 // how far the stack pointer is below where the event at work has found it
 }
@@ -125,12 +135,17 @@ func (c *coder) pop(a, b isa.Reg) {
 // pairSize is how many bytes two registers take; the stack pointer is a multiple of it at all times.
 const pairSize = 16
 
-// event appends code that writes one event and leaves every register but x16 and x17, and the flags, as they were.
+// event appends code that writes one event and leaves every register but x16 and x17, and the flags, as they were. In a Go program nothing is in some
+// others, see goevent.go.
 func (c *coder) event(p place) {
+	if c.cfg.Go != nil {
+		c.goEvent(p)
+		return
+	}
 	if p.alive {
 		c.push(x16, x17)
 	}
-	if c.routines.shared[btoi(p.exit)] != 0 && !(c.cfg.Inside && p.inside) { // whose word has a mark more than shared routines know
+	if c.routines.shared[btoi(p.exit)] != 0 && !(c.cfg.Inside && p.inside) && c.keeping(p.id) == nil { // whose word has a mark more than shared routines know
 		c.sharedEvent(p)
 	} else {
 		c.inlineEvent(p)
@@ -141,37 +156,46 @@ func (c *coder) event(p place) {
 }
 
 func (c *coder) inlineEvent(p place) {
-	off, slow, done := c.NewLabel(), c.NewLabel(), c.NewLabel()
+	off, slow := c.NewLabel(), c.NewLabel()
 	if c.cfg.Lazy && !p.exit {
-		c.inlineSlot(p, done)
+		c.slots = append(c.slots, entrySlot{id: p.id})
 	}
-	begin := func() { c.beginSwitch(p) }
-	if c.cfg.Chooses() || p.exit && c.cfg.Min {
-		closed := c.whenClosed(c.PC(), off)
-		c.loadAt(x16, c.cfg.Gate)
-		begin()
-		c.Tbz(x16, gateOpen, closed)
-		begin = func() {}
-	}
+	c.switchTest(p, off)
 	if c.cfg.Chooses() {
 		c.choose(p.exit, p.spDelta, func() { c.MovImmW(x16, c.chosenWord(p)) }, off)
 	}
 	if p.exit && c.cfg.Min {
 		c.takeBack(func(r isa.Reg) { c.MovImmW(r, word(p.id, false)) }, p.spDelta, off)
 	}
-	c.throughGate(off, begin)
-	c.take(slow)
+	if c.cfg.Chooses() || p.exit && c.cfg.Min {
+		c.throughGate(off)
+	} else {
+		c.behindGate(off)
+	}
+	keep, written := c.keeping(p.id), off
+	if keep != nil && p.exit {
+		c.takeBefore(keep, slow)
+	} else {
+		c.take(slow)
+	}
 	c.time(p.exit)
 	c.publish(p)
+	if keep != nil {
+		written = c.NewLabel()
+		c.Place(written)
+		if p.exit {
+			c.carry(keep, off)
+		} else {
+			c.keepArguments(keep, p)
+		}
+	}
 	c.Place(off)
-	c.endSwitch()
-	c.Place(done)
 	later := c.later()
 	c.cold = append(c.cold, func() {
 		later()
 		c.Place(slow)
 		c.callSlow(func() { c.MovImmW(x16, word(p.id, p.exit)) }, p.spDelta)
-		c.B(off)
+		c.B(written)
 	})
 }
 
@@ -184,15 +208,19 @@ func (c *coder) chosenWord(p place) uint32 {
 	return w
 }
 
-// spAtEntry appends the computation of the stack pointer at the function's entry.
-func (c *coder) spAtEntry(r isa.Reg, spDelta int32) {
+// spAtEntry appends the computation of the stack pointer at the function's entry, spAtEntryW that of its low half.
+func (c *coder) spAtEntry(r isa.Reg, spDelta int32) { c.aboveSP(c.AddImm, r, spDelta) }
+
+func (c *coder) spAtEntryW(r isa.Reg, spDelta int32) { c.aboveSP(c.AddImmW, r, spDelta) }
+
+func (c *coder) aboveSP(add func(d, n isa.Reg, v int64), r isa.Reg, spDelta int32) {
 	d := int64(spDelta + c.low)
 	if d >= 1<<12 && d&(1<<12-1) != 0 {
-		c.AddImm(r, sp, d&^(1<<12-1))
-		c.AddImm(r, r, d&(1<<12-1))
+		add(r, sp, d&^(1<<12-1))
+		add(r, r, d&(1<<12-1))
 		return
 	}
-	c.AddImm(r, sp, d)
+	add(r, sp, d)
 }
 
 // callSlow appends the call of the slow path; word puts the event's word into w16.
@@ -208,17 +236,19 @@ func (c *coder) callSlow(word func(), spDelta int32) {
 // the word, too. A BL is among the instructions that may be exchanged while they run (see switch.go).
 func (c *coder) sharedEvent(p place) {
 	shared := c.routines.shared[btoi(p.exit)]
-	if p.spDelta != 0 {
-		shared = c.routines.lower[p.spDelta]
+	switch d := p.lowered(); {
+	case d == 0:
+	case p.exit:
+		shared = c.routines.lowerExit
+	default:
+		shared = c.routines.lower[d]
 	}
 	c.MovImmW(x16, word(p.id, p.exit))
 	c.push(lr, x16)
 	if c.cfg.Lazy && !p.exit {
-		c.sharedSlot(p)
-		shared = c.routines.generic[p.spDelta]
+		c.slots = append(c.slots, entrySlot{id: p.id})
 	}
-	c.callSwitch(p)
-	c.BlTo(shared)
+	c.callSwitch(p, shared)
 	c.pop(lr, zr)
 }
 
@@ -229,7 +259,7 @@ func (c *coder) emitShared() {
 	for i := range shared {
 		shared[i] = c.sharedRoutine(i == 1, 0)
 	}
-	c.routines.shared = shared
+	c.routines.shared, c.routines.lowerExit = shared, c.sharedRoutine(true, pairSize)
 }
 
 // sharedWord is where the event's word is on the stack of a shared routine.
@@ -238,8 +268,9 @@ const sharedWord = 8
 // sharedRoutine appends one of them, for stubs whose stack pointer is spDelta below that at the function's entry.
 func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 	c.Align(64)
-	addr = c.PC()
 	c.beginRoutine()
+	c.emitDoors(exit)
+	addr = c.PC()
 	c.low = 16
 	off, slow := c.NewLabel(), c.NewLabel()
 	entryWord := func(r isa.Reg) {
@@ -254,7 +285,7 @@ func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 	if exit && c.cfg.Min {
 		c.takeBack(entryWord, spDelta, off)
 	}
-	c.throughGate(off, func() {})
+	c.throughGate(off)
 	c.take(slow)
 	c.time(exit)
 	c.spAtEntry(x16, spDelta)
@@ -272,22 +303,19 @@ func (c *coder) sharedRoutine(exit bool, spDelta int32) (addr uint64) {
 }
 
 // throughGate appends what comes before every claim: x16 becomes the thread's slot, x17 is clobbered. It goes to off when the gate is
-// closed, recording is paused, or the thread isn't recorded. before is called in front of the gate's test, which is all that is needed
-// to get past the event.
-func (c *coder) throughGate(off arm64.Label, before func()) {
-	again := c.PC()
-	closed := c.whenClosed(again, off)
+// closed, recording is paused, or the thread isn't recorded.
+func (c *coder) throughGate(off arm64.Label) {
+	closed := c.whenClosed(c.PC(), off)
 	c.loadAt(x16, c.cfg.Gate)
-	before()
 	c.Tbz(x16, gateOpen, closed)
-	if c.cfg.Held != 0 {
-		c.MovImm(x17, c.cfg.Held)
-		c.Load(4, x17, arm64.At(x17, 0))
-		c.CbnzW(x17, off)
+	c.behindGate(off)
+}
+
+// behindGate appends what of this comes behind the gate's test, of which x16 is the gate's word.
+func (c *coder) behindGate(off arm64.Label) {
+	if !c.heedless {
+		c.unlessPaused(off)
 	}
-	c.SubImm(x17, x16, ring.SlotsOff)
-	c.Load(4, x17, arm64.At(x17, ring.HdrPaused))
-	c.CbnzW(x17, off)
 	c.threadID(x17)
 	c.AddLSL(x16, x16, x17, slotShift)
 	if c.cfg.Threads { // see ring.SetOff
@@ -295,6 +323,18 @@ func (c *coder) throughGate(off arm64.Label, before func()) {
 		c.LsrImm(x17, x17, 1)
 		c.CbnzW(x17, off)
 	}
+}
+
+// unlessPaused appends a jump to off while recording is paused, by the recorder or by the process itself; the slots are at x16. x17 is
+// clobbered.
+func (c *coder) unlessPaused(off arm64.Label) {
+	if c.cfg.Held != 0 {
+		c.MovImm(x17, c.cfg.Held)
+		c.Load(4, x17, arm64.At(x17, 0))
+		c.CbnzW(x17, off)
+	}
+	c.Load(4, x17, arm64.At(x16, ring.PausedOff-ring.SlotsOff))
+	c.CbnzW(x17, off)
 }
 
 // slotShift is the logarithm of a slot's size.
@@ -313,13 +353,26 @@ func (c *coder) loadAt(r isa.Reg, addr uint64) {
 	c.Load(8, r, arm64.At(r, int32(addr&0xFFF)))
 }
 
+// unlessOff appends a jump to off if nothing is to be written: the gate is closed, children are held back, or recording is paused. Else x16 is the
+// gate's word. x17 is clobbered.
+func (c *coder) unlessOff(off arm64.Label) {
+	c.loadAt(x16, c.cfg.Gate)
+	c.Tbz(x16, gateOpen, off)
+	if !c.heedless {
+		c.unlessPaused(off)
+	}
+}
+
 // take appends the taking of one event out of the claim word at x16, the beginning of a slot: x17 becomes its address. It goes to none
 // when there is no space, with x16 as it was. The stack pointer is where it was then, too.
 //
 // LDADD is one instruction, and gives address and space at once, so a signal handler that runs stubs of its own, and may even change the
 // chunk, comes wholly before or wholly after. Without it an exclusive pair does the same: what brings a handler in between clears the
 // monitor, since an exception return does, so that the store fails.
-func (c *coder) take(none arm64.Label) {
+func (c *coder) take(none arm64.Label) { c.takeBy(none, x0, x1, true) }
+
+// takeBy is take with two registers of its own for exclusive pairs, which are kept if there is something in them.
+func (c *coder) takeBy(none arm64.Label, by, failed isa.Reg, kept bool) {
 	claim := c.NewLabel()
 	c.claims = append(c.claims, claim)
 	if c.atomics() {
@@ -327,15 +380,19 @@ func (c *coder) take(none arm64.Label) {
 		c.LoadAdd(8, x17, x17, x16, arm64.Order{})
 	} else {
 		again := c.NewLabel()
-		c.push(x0, x1)
-		c.LoadLiteralAt(x0, claim)
+		if kept {
+			c.push(by, failed)
+		}
+		c.LoadLiteralAt(by, claim)
 		c.Place(again)
 		c.LoadExclusive(8, x17, x16, false)
-		c.Add(x17, x17, x0)
-		c.StoreExclusive(8, x1, x17, x16, false)
-		c.CbnzW(x1, again)
-		c.Sub(x17, x17, x0)
-		c.pop(x0, x1)
+		c.Add(x17, x17, by)
+		c.StoreExclusive(8, failed, x17, x16, false)
+		c.CbnzW(failed, again)
+		c.Sub(x17, x17, by)
+		if kept {
+			c.pop(by, failed)
+		}
 	}
 	c.Tbz(x17, 63, none)
 	c.AndImm(x17, x17, claimLow)

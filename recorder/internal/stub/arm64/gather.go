@@ -25,15 +25,34 @@ func (c *coder) emitCaptures(fns []stub.Probe) {
 	c.routines.gather = map[gatherKey]uint64{}
 	c.routines.read = c.emitRead()
 	c.routines.slowGather = c.emitSlowPath(true)
+	// One range for all of them, since unwinders are told of a few hundred at most; each begins and ends alike.
+	c.Align(16)
+	first := c.PC()
+	c.beginRoutine()
 	for i := range fns {
-		p := c.cfg.Captures[fns[i].ID]
-		if p == nil || fns[i].ID == 0 {
-			continue
+		for _, m := range fns[i].Marks {
+			c.gatherers(m.ID, true)
 		}
-		for _, exit := range []bool{false, true} {
-			if capture := p.Of(exit); capture != nil {
-				c.routines.gather[gatherKey{fns[i].ID, exit}] = c.emitGather(capture)
-			}
+		c.gatherers(fns[i].ID, fns[i].IsMark())
+	}
+	if c.PC() == first {
+		c.Nop()
+	}
+	c.endRoutine()
+}
+
+// gatherers appends the routines of a function, or a marker, if it has captures.
+func (c *coder) gatherers(id uint32, ofMark bool) {
+	p := c.cfg.Captures[id]
+	if p == nil || id == 0 {
+		return
+	}
+	if k := p.Constant; k != nil && k.Else != id {
+		c.gatherers(k.Else, ofMark)
+	}
+	for _, exit := range []bool{false, true} {
+		if capture := p.Of(exit); capture != nil {
+			c.routines.gather[gatherKey{id, exit}] = c.emitGather(id, capture, ofMark)
 		}
 	}
 }
@@ -71,13 +90,12 @@ func (c *coder) emitRead() uint64 {
 	return addr
 }
 
-// emitGather appends the routine for a capture, and returns its address.
-func (c *coder) emitGather(capture *stub.Capture) uint64 {
+// emitGather appends the routine for a capture, of a function or of a marker, and returns its address.
+func (c *coder) emitGather(id uint32, capture *stub.Capture, ofMark bool) uint64 {
 	c.Align(16)
 	addr := c.PC()
-	c.beginRoutine()
 	c.push(lr, zr)
-	g := &gatherer{coder: c}
+	g := &gatherer{c, id, ofMark}
 	g.where(capture.Conditions)
 	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
@@ -90,7 +108,12 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 		if f.Value.Wide() {
 			size = 8
 		}
-		c.Store(size, x0, inArgs(ring.ArgsData+int32(f.Place())))
+		to := inArgs(ring.ArgsData + int32(f.Place()))
+		if at := ring.ArgsData + int64(f.Place()); at&int64(size-1) != 0 && at > mostUnscaled {
+			c.AddImm(x1, rTo, at)
+			to = arm64.At(x1, 0)
+		}
+		c.Store(size, x0, to)
 	}
 	if len(capture.Direct()) == len(capture.Fields) {
 		c.MovImm(x0, uint64(capture.Events()))
@@ -113,13 +136,19 @@ func (c *coder) emitGather(capture *stub.Capture) uint64 {
 	}
 	c.pop(lr, zr)
 	c.Ret(lr)
-	c.endRoutine()
 	c.Resolve()
 	return addr
 }
 
+// mostUnscaled is the largest displacement of a load or store that needn't be a multiple of its size.
+const mostUnscaled = 255
+
 // gatherer appends a routine that gathers values.
-type gatherer struct{ *coder }
+type gatherer struct {
+	*coder
+	id     uint32
+	ofMark bool // x10 is belowMark below the stack pointer, and x16 and x17 are kept there
+}
 
 // where appends the look at conditions: an event for which one of them is false, or can't be told, is not to be written.
 func (g *gatherer) where(list []stub.Condition) {
@@ -165,7 +194,7 @@ func (g *gatherer) base(o *stub.Operand) {
 	case stub.OriginVector:
 		g.FmovX(x0, isa.Reg(o.Vector))
 	case stub.OriginStack:
-		g.Mov(x0, rSP)
+		g.register(x0, sp)
 	case stub.OriginAddress:
 		g.MovImm(x0, o.Addr)
 	default:
@@ -183,9 +212,20 @@ func (g *gatherer) register(to, r isa.Reg) {
 	case r < frameKept:
 		g.Load(8, to, arm64.At(rFrame, 8*int32(r)))
 	case r == lr:
-		g.Load(8, to, arm64.At(rFrame, frameLR))
+		g.Load(8, to, arm64.At(rFrame, frameSize)) // where callGather has put it
+	case g.cfg.Go != nil && isGoScratch(r): // nothing is in it
+		g.Movz(to, 0, 0)
+	case g.cfg.Go != nil && r == sp: // an event's is a distance
+		g.Load(8, to, arm64.At(rFrame, goEntryAt))
+		if g.ofMark {
+			g.AddImm(to, to, belowMark)
+		}
+	case r == sp && g.ofMark:
+		g.AddImm(to, rSP, belowMark)
 	case r == sp:
 		g.Mov(to, rSP)
+	case g.ofMark && (r == x16 || r == x17):
+		g.Load(8, to, arm64.At(rSP, keptAtMark(r)))
 	case r == x16, r == x17: // nothing is in them
 		g.Movz(to, 0, 0)
 	default:
@@ -195,7 +235,11 @@ func (g *gatherer) register(to, r isa.Reg) {
 
 // operand appends the loading of a number into x0, or a jump to bad.
 func (g *gatherer) operand(o *stub.Operand, bad arm64.Label) {
-	g.base(o)
+	if o.Origin == stub.OriginResult {
+		g.result(bad)
+	} else {
+		g.base(o)
+	}
 	for _, p := range o.Path {
 		g.look(p, 8, bad)
 	}

@@ -14,17 +14,20 @@ type Generator struct{}
 // Bound is how many bytes the code of these functions has at most.
 func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	const (
-		routines = 1 << 14
-		lower    = 1 << 10 // of a distance that entries' stack pointers have moved by
-		moved    = 64      // alignment, the instruction, its way back
-		shared   = 48      // an event by a shared routine
-		inline   = 320     // one inline
-		hook     = 256     // a look at arguments, and another event
 		rows     = unwindRowSize
+		routines = 1 << 14
+		lower    = 1 << 10       // of a distance that entries' stack pointers have moved by
+		moved    = 64            // alignment, the instruction, its way back
+		shared   = 48            // an event by a shared routine
+		inline   = 352           // one inline
+		hook     = 256           // a look at arguments, and another event
+		kept     = 512 + 14*rows // what is kept of arguments, or carried
+		held     = 128 + 8*rows  // predicates
+		marked   = 512 + 16*rows // the event of a marker, and what it says
 	)
 	b := uint64(routines + stub.UnwindHead)
 	event := uint64(shared)
-	if len(fns) <= InlineLimit {
+	if len(fns) <= InlineLimit || cfg.Go != nil {
 		event = inline
 	}
 	if cfg.Chooses() {
@@ -33,19 +36,36 @@ func (Generator) Bound(cfg *stub.Config, fns []stub.Probe) uint64 {
 	if cfg.Inside {
 		event = max(event, inline+64)
 	}
+	if cfg.Predicates != 0 {
+		event += held
+	}
 	if cfg.Min && len(fns) <= InlineLimit {
 		event += takeBackSize
 	}
+	usual := event
+	triggers := uint64(0)
+	for _, list := range cfg.MarkTriggers {
+		triggers = max(triggers, (held+64)*uint64(len(list)))
+	}
 	var deltas [1 << 8]bool
 	for i := range fns {
+		event := usual
+		if _, keeps := cfg.Keeps[fns[i].ID]; keeps {
+			event += inline + kept
+		}
+		b += (marked + triggers) * uint64(len(fns[i].Marks)+btoi(fns[i].IsMark()))
 		if fns[i].Hook != plan.HookNone {
 			b += hook + 8*rows + event + 5*rows
+		}
+		if fns[i].Import != nil {
+			b += importSize + importRows*rows + event + 5*rows
+			b += uint64(len(fns[i].Patched())) * (event + 5*rows) // the sites are where calls return to
 		}
 		for _, s := range fns[i].Patched() {
 			b += moved + 3*rows + (event+5*rows)*uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
 			if d := uint8(s.SPDelta >> 4); s.Role == plan.RoleEntry && !deltas[d] {
 				deltas[d] = true
-				b += lower
+				b += 2 * lower // with x16 and x17 kept, or without
 			}
 		}
 	}
@@ -64,12 +84,26 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 		pointer  = 96  // looked through on the way to it
 		site     = 640 // an event, with what unwinders are told
 		direct   = 64  // a field of it, and its payload event
+		noted    = 192 // where the result is to go
 	)
 	b := uint64(routines)
+	mark := func(id uint32) uint64 {
+		c := captures[id]
+		if c == nil || c.Entry == nil {
+			return 0
+		}
+		return gather + site + (field+direct+pointer)*uint64(len(c.Entry.Fields))
+	}
 	for i := range fns {
+		for _, m := range fns[i].Marks {
+			b += mark(m.ID)
+		}
 		c := captures[fns[i].ID]
 		if c == nil || fns[i].ID == 0 {
 			continue
+		}
+		if c.Constant != nil {
+			b += mark(c.Constant.Else)
 		}
 		fields := uint64(0)
 		for _, capture := range []*stub.Capture{c.Entry, c.Return} {
@@ -87,8 +121,14 @@ func boundCaptures(fns []stub.Probe, captures map[uint32]*stub.Captures) uint64 
 			}
 		}
 		fields += uint64(len(c.Conditions))
+		if c.NotesResult() {
+			b += noted * uint64(1+len(fns[i].Patched()))
+		}
+		if fns[i].Import != nil {
+			b += site + direct*fields
+		}
 		for _, s := range fns[i].Patched() {
-			b += (site + direct*fields) * uint64(btoi(s.Role == plan.RoleEntry)+s.Exits())
+			b += (site + direct*fields) * uint64(btoi(s.Role == plan.RoleEntry || s.Role == plan.RoleMark)+s.Exits()+btoi(fns[i].Import != nil))
 		}
 	}
 	return b
@@ -138,14 +178,15 @@ func (code *Code) Switches(index int) ([]stub.Switch, error) {
 		return nil, fmt.Errorf("callreel: stubs: %w", err)
 	}
 	list := make([]stub.Switch, 0, len(c.switches))
-	for _, s := range c.switches {
+	for i := range c.switches {
+		s := &c.switches[i]
+		on, off, unmade := s.words(at(b, s.start-code.stubs[index]))
 		to := s.start &^ 7
 		shift := 8 * (s.start - to)
-		w := stub.Switch{At: to, Exit: s.exit, Mask: 0xFFFFFFFF << shift, Off: uint64(s.off) << shift}
-		now := uint64(at(b, s.start-code.stubs[index])) << shift
-		w.On = now
+		w := stub.Switch{At: to, Exit: s.exit, Mark: s.mark, Mask: 0xFF << (shift + 8*uint32(s.changes()))}
+		w.On, w.Off = uint64(on)<<shift&w.Mask, uint64(off)<<shift&w.Mask
 		if s.unmade {
-			w.On, w.Unmade = uint64(s.made)<<shift, now
+			w.Unmade = uint64(unmade) << shift & w.Mask
 		}
 		list = append(list, w)
 	}

@@ -7,46 +7,48 @@ import (
 )
 
 // Lazily, an entry's event leads to a generic trampoline until the function's probe is made: that asks for the probe, by setting the
-// function's bit in the ring memory, and goes on in the event routine. The probe is made by the exchange of one instruction, see switch.go
-// for why that may be done: of an inline event the gate's test, in whose place there is a B until then; of one by a shared routine the
-// target of its BL.
+// function's bit in the ring memory, and goes on in the event routine. The probe is made by the change of one instruction, see switch.go
+// for why that may be done: of an inline event the gate's test, which looks at a bit that leads past the event until then; of one by a shared
+// routine the BL, which leads to the instruction in front of it.
 
 // entrySlot is a slot being made.
 type entrySlot struct {
 	id    uint32
-	start uint32 // offset of the instruction
-	ask   uint32 // of where a B leads that is there until the probe is made; 0 where it is a BL that is changed
-	made  uint32 // where that leads then
+	start uint32 // offset of the instruction, which is a switch
 	whole bool   // nothing is changed: a captured function's first call needs its own code already
 }
 
-// inlineSlot notes that the gate's test of an entry's inline event is exchanged, and appends, later, what is done until then.
-func (c *coder) inlineSlot(p place, done arm64.Label) {
-	k := len(c.slots)
-	c.slots = append(c.slots, entrySlot{id: p.id}) // start is noted by the switch
+// ask appends, later, where the gate's test at an address leads: to closed if the gate is closed, to off if the event is switched off, and
+// else to the asking for the probe. That may have been made since the test, and the event is to be written nonetheless. x16 is the gate's
+// word there, and x17 is clobbered.
+func (c *coder) ask(p place, test uint64, closed, off arm64.Label) arm64.Label {
+	from := c.NewLabel()
 	later := c.later()
 	c.cold = append(c.cold, func() {
 		later()
-		c.slots[k].ask = c.offset()
+		open, done := c.NewLabel(), c.NewLabel()
+		c.Place(from)
+		c.Tbnz(x16, gateOpen, open)
+		c.B(closed)
+		c.Place(open)
+		c.LoadLiteralW(x17, test)
+		c.Ubfx(x17, x17, testedBit, 2)
+		c.Cbz(x17, done)
 		c.MovImmW(x16, word(p.id, false))
 		c.push(lr, x16)
-		c.BlTo(c.routines.generic[p.spDelta])
+		c.BlTo(c.routines.generic[p.lowered()])
 		c.pop(lr, zr)
-		c.B(done)
+		c.Place(done)
+		c.B(off)
 	})
+	return from
 }
 
-// sharedSlot notes that the next instruction, a call, is changed when the probe is made.
-func (c *coder) sharedSlot(p place) {
-	to := c.routines.shared[0]
-	if p.spDelta != 0 {
-		to = c.routines.lower[p.spDelta]
-	}
-	c.slots = append(c.slots, entrySlot{id: p.id, start: c.offset(), made: uint32(to - c.base)})
-}
+// Of the bits that the gate's test may look at only testOff has zeros in the two lowest digits of its number.
+var _ = [1]struct{}{}[testOff&3]
 
-// emitLower appends the event routines of entries whose stack pointer has moved, by each of these distances, and lazily the generic
-// trampolines in front of them.
+// emitLower appends the event routines of entries whose stack pointer has moved, by each of these distances (see place.lowered), and lazily the
+// generic trampolines in front of them.
 func (c *coder) emitLower(deltas []int32) {
 	c.routines.lower, c.routines.generic = map[int32]uint64{}, map[int32]uint64{}
 	for _, d := range deltas {
@@ -68,19 +70,12 @@ func (c *coder) emitLower(deltas []int32) {
 func (c *coder) emitGeneric(routine uint64) uint64 {
 	c.Align(64)
 	addr := c.PC()
+	c.openDoor(routine, addr)
 	c.beginRoutine()
 	c.low = 16
 	asked, had, closed := c.NewLabel(), c.NewLabel(), c.NewLabel()
-	c.loadAt(x16, c.cfg.Gate)
-	c.Tbz(x16, gateOpen, closed)
+	c.unlessOff(closed)
 	c.SubImm(x16, x16, ring.SlotsOff)
-	c.Load(4, x17, arm64.At(x16, ring.HdrPaused))
-	c.CbnzW(x17, closed)
-	if c.cfg.Held != 0 {
-		c.MovImm(x17, c.cfg.Held)
-		c.Load(4, x17, arm64.At(x17, 0))
-		c.CbnzW(x17, closed)
-	}
 	c.Load(4, x17, arm64.At(sp, sharedWord))
 	c.push(x0, x1)
 	c.push(x2, x3)
@@ -120,16 +115,11 @@ func (c *coder) settle(list []stub.Slot, from uint32) []stub.Slot {
 	for _, s := range c.slots {
 		code := c.Since(int(from - c.first()))
 		made := at(code, s.start-from)
-		switch {
-		case s.whole:
-		case s.ask != 0:
-			put(code, s.start-from, branch(s.ask-s.start))
-		default:
-			made = call(s.made - s.start)
-		}
 		for i := range c.switches {
-			if c.switches[i].start == s.start {
-				c.switches[i].made = made
+			if w := &c.switches[i]; w.start == s.start && w.unmade {
+				on, _, unmade := w.words(made)
+				put(code, s.start-from, unmade)
+				made = on
 			}
 		}
 		// The other instruction of the word stays as it is.

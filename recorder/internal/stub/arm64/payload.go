@@ -22,6 +22,10 @@ func (s *emitter) captures() *stub.Captures {
 // capturedEvent appends an event of a function that has captures: one with a payload, if there is one for this event, and only of a call for
 // which the function's conditions hold. All registers are as in event.
 func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Capture) {
+	if c.cfg.Go != nil { // whose calls have no conditions
+		c.goCaptured(p, capture)
+		return
+	}
 	if p.alive {
 		c.push(x16, x17)
 	}
@@ -29,10 +33,7 @@ func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Ca
 	if c.cfg.Lazy && !p.exit {
 		c.slots = append(c.slots, entrySlot{id: p.id, whole: true})
 	}
-	closed := c.whenClosed(c.PC(), off)
-	c.loadAt(x16, c.cfg.Gate)
-	c.beginSwitch(p)
-	c.Tbz(x16, gateOpen, closed)
+	c.switchTest(p, off)
 	if len(captures.Conditions) > 0 && !p.exit {
 		c.conditions(captures.Conditions, p, off)
 	}
@@ -44,7 +45,20 @@ func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Ca
 	case c.cfg.Chooses():
 		c.choose(p.exit, p.spDelta, func() { c.MovImmW(x16, c.chosenWord(p)) }, off)
 	}
-	c.throughGate(off, func() {})
+	c.throughGate(off)
+	if !p.exit && captures.NotesResult() {
+		c.noteResult(p)
+	}
+	c.written(p, capture, off)
+	c.Place(off)
+	if p.alive {
+		c.pop(x16, x17)
+	}
+}
+
+// written appends the event itself, with what it carries, nil for nothing; the thread's slot is in x16. It goes on at off where it isn't to be
+// written.
+func (c *coder) written(p place, capture *stub.Capture, off arm64.Label) {
 	gather := c.routines.gather[gatherKey{p.id, p.exit}]
 	if capture != nil && !capture.Inline() {
 		c.callGather(p, gather)
@@ -54,7 +68,7 @@ func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Ca
 			c.take(slow)
 		} else {
 			c.takeAll(capture.Events(), slow)
-			c.storeDirect(capture, p.spDelta)
+			c.storeDirect(capture, p)
 		}
 		c.time(p.exit)
 		c.publish(p)
@@ -73,20 +87,23 @@ func (c *coder) capturedEvent(p place, captures *stub.Captures, capture *stub.Ca
 			c.B(off)
 		})
 	}
-	c.Place(off)
-	c.endSwitch()
-	if p.alive {
-		c.pop(x16, x17)
-	}
 }
 
 // publish appends the store of an event's stack pointer and word: one, by release. x17 is where they go, and x16 is clobbered.
 func (c *coder) publish(p place) {
-	c.spAtEntry(x16, p.spDelta)
-	w := word(p.id, p.exit)
-	c.Movk(x16, uint16(w), 32)
-	c.Movk(x16, uint16(w>>16), 48)
+	c.spAtEntryW(x16, p.spDelta)
+	c.putWord(x16, word(p.id, p.exit))
 	c.StoreRelease(8, x16, x17)
+}
+
+// putWord appends the setting of a register's upper half, which is zero: behind an addition of 32 bits it is, whatever address or tag was added to.
+// So half of an ID that is below 1<<15 is there already.
+func (c *coder) putWord(r isa.Reg, w uint32) {
+	for shift := uint8(0); shift < 32; shift += 16 {
+		if part := uint16(w >> shift); part != 0 {
+			c.Movk(r, part, 32+shift)
+		}
+	}
 }
 
 // callGather appends the way by the slow path, which calls what gathers the payload.
@@ -139,7 +156,7 @@ func (c *coder) fillRest(left, tmp isa.Reg) {
 }
 
 // storeDirect appends the payload of the event at x17, out of registers. x16 is clobbered.
-func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
+func (c *coder) storeDirect(capture *stub.Capture, p place) {
 	n := capture.Events()
 	for _, i := range capture.Direct() {
 		f := &capture.Fields[i]
@@ -158,13 +175,16 @@ func (c *coder) storeDirect(capture *stub.Capture, spDelta int32) {
 			if o.Origin == stub.OriginAddress {
 				c.MovImm(x16, o.Addr)
 			} else {
-				c.spAtEntry(x16, spDelta)
+				c.spAtEntry(x16, p.origin())
 			}
 			c.addOff(x16, o.Off)
 			c.Load(int(o.Size), x16, arm64.At(x16, 0))
 			r = x16
 		case o.Origin == stub.OriginStack, r == sp:
-			c.spAtEntry(x16, spDelta)
+			c.spAtEntry(x16, p.origin())
+			r = x16
+		case p.mark && (r == x16 || r == x17): // kept first of all
+			c.Load(8, x16, arm64.At(sp, c.low-pairSize+8*int32(r-x16)))
 			r = x16
 		}
 		c.Store(size, r, to)

@@ -14,6 +14,10 @@ import (
 func (s *tally) AppendWith(events []reel.Event, payloads []ring.Payload) error {
 	for _, p := range payloads {
 		e := events[p.Event]
+		if s.keeps != nil {
+			s.carried(&e, p.Data)
+			continue
+		}
 		s.valued++
 		k := btoi(e.IsExit())
 		v := s.captures.Of(e.IsExit()).Decode(p.Data, s.values[k][:0])

@@ -184,6 +184,37 @@ func TestNothingIsWrittenWhileItIsOff(t *testing.T) {
 	}
 }
 
+// While threads call them entries are switched off and on at any moment. What is on when it is called is recorded, and what is recorded ends.
+func TestEntriesAreSwitchedWhileThreadsCall(t *testing.T) {
+	for _, name := range []string{"inline", "shared", "lazy", "lazy, unmade", "lazy and shared", "lazy, shared, unmade", "all filters"} {
+		t.Run(name, func(t *testing.T) {
+			s := templates[name]
+			s.chunks = 512
+			d := startDriver(t, s)
+			d.doDraining("flip %d %d", 3, 20000)
+			switched := d.drainer.Totals().Entries
+			if made := d.made(); switched == 0 || switched >= made {
+				t.Errorf("%d entries of %d calls", switched, made)
+			}
+			d.doDraining("calls %d", 5000)
+			if n := d.drainer.Totals().Entries - switched; n != 5000 {
+				t.Errorf("%d entries of 5000 calls, with all on", n)
+			}
+			if err := d.drainer.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			if sum := d.drainer.Totals(); sum.Torn+sum.Dropped != 0 {
+				t.Errorf("%+v", sum)
+			}
+			for _, k := range d.threads {
+				if k.unknown != 0 || k.abandoned+uint64(len(k.open)) != 0 {
+					t.Errorf("%s: %d unknown, %d and %d without an exit", k.name, k.unknown, k.abandoned, len(k.open))
+				}
+			}
+		})
+	}
+}
+
 func TestFunctionsAskForTheirProbes(t *testing.T) {
 	for _, s := range []stubSetup{{lazy: true, unmade: true}, {lazy: true, unmade: true, shared: true}, {lazy: true, unmade: true, machine: oldMachine}} {
 		s.ids = 100

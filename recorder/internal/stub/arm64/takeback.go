@@ -31,16 +31,8 @@ func (c *coder) takeBack(entryWord func(r isa.Reg), spDelta int32, off arm64.Lab
 	c.push(x0, x1)
 	c.push(x2, x3)
 	c.push(x4, x5)
-	c.loadAt(x16, c.cfg.Gate)
-	c.Tbz(x16, gateOpen, keep)
-	if c.cfg.Held != 0 {
-		c.MovImm(x17, c.cfg.Held)
-		c.Load(4, x17, arm64.At(x17, 0))
-		c.CbnzW(x17, keep)
-	}
+	c.unlessOff(keep)
 	c.SubImm(x1, x16, ring.SlotsOff)
-	c.Load(4, x17, arm64.At(x1, ring.HdrPaused))
-	c.CbnzW(x17, keep)
 	c.threadID(x17)
 	c.MovImm(x0, ring.TakingOff)
 	c.Add(x0, x0, x1)

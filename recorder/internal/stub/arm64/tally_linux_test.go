@@ -1,7 +1,6 @@
 package arm64
 
 import (
-	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/reel"
 )
@@ -23,6 +22,11 @@ type tally struct {
 	values         [2][]stub.Value // of the last entry's payload, and the last exit's
 	valued         uint64          // events with a payload
 	wrong          string          // what is wrong with one
+	keeps          map[uint32]stub.Keep
+	kept           map[uint32]int // exits that carried arguments, by function
+	marks          *stub.Capture
+	marked, carry  uint64 // passings of markers, and those with a payload
+	strange        int    // payloads that aren't of the exits before them
 }
 
 func (s *tally) Append(events []reel.Event) error {
@@ -52,9 +56,6 @@ func (s *tally) Append(events []reel.Event) error {
 	}
 	return nil
 }
-
-// Marks takes the passings of markers.
-func (s *tally) Marks([]reel.Event, []ring.Payload) error { return nil }
 
 func (s *tally) leave(e reel.Event) {
 	for n := len(s.open); n > 0 && s.open[n-1].SP < e.SP; n-- {

@@ -3,12 +3,19 @@ package arm64
 import (
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
 // threadID appends the loading of the thread's ID into a register, as 32 bits. The C library keeps it at a fixed distance from what
 // TPIDR_EL0 says: glibc and musl in front of that, where the thread's descriptor is. Where nothing keeps it x17 is clobbered.
+// In a Go program the runtime keeps it.
 func (c *coder) threadID(r isa.Reg) {
+	if c.cfg.Go != nil {
+		c.Load(8, r, arm64.At(goG, golang.GM))
+		c.Load(4, r, arm64.At(r, c.cfg.Go.ProcID))
+		return
+	}
 	if c.cfg.NoTLS {
 		c.push(lr, x16)
 		c.BlTo(c.routines.threadID)

@@ -99,7 +99,7 @@ func framesOf(t *testing.T, cfg stub.Config, shared bool) (code []byte, table *c
 	if shared {
 		c.emitShared()
 	}
-	c.emitLower([]int32{0, 32})
+	c.emitLower([]int32{0, 16, 32, 48})
 	c.Resolve()
 	begin := c.PC()
 	stubs = map[uint64]uint64{}

@@ -13,8 +13,10 @@ const vectorRows = 3 + 32
 // FPSR is changed by the beginning of streaming mode.
 const smstart = 0xD503437F // smstart sm
 
-func (s *slowPath) hasSVE() bool { return s.cfg.HWCap&hwcapSVE != 0 }
-func (s *slowPath) hasSME() bool { return s.cfg.HWCap2&hwcap2SME != 0 }
+// hasSVE and hasSME say whether there may be anything in these. Go's compiler uses neither, and its functions keep no vector register; nor has the
+// stack room, on which the slow path runs there.
+func (s *slowPath) hasSVE() bool { return s.cfg.Go == nil && s.cfg.HWCap&hwcapSVE != 0 }
+func (s *slowPath) hasSME() bool { return s.cfg.Go == nil && s.cfg.HWCap2&hwcap2SME != 0 }
 
 // svcr is the register that says whether the thread is in streaming mode, in bit 0.
 const svcr arm64.SysReg = 3<<14 | 3<<11 | 4<<7 | 2<<3 | 2

@@ -4,6 +4,7 @@
  *   state N     calls every function N times with registers by chance, and checks that all are kept
  *   calls N     makes N calls
  *   threads T N makes N calls in each of T threads, and waits for them
+ *   flip T N    the same, and changes instructions of the plan's list meanwhile, back and forth; it leaves them as they were
  *   alarm N     lets signals come every N µs, whose handler makes calls; 0 for no more
  *   gate V      opens the gate, or closes it with 0
  *   same F G    calls functions F and G with the same registers, and checks that they leave the same
@@ -11,6 +12,7 @@
  *   name F A    the same with the address of a name as the second argument
  *   fork N      makes N calls in a forked child, which finds the gate's page zero, and waits for it
  *   once F      calls function F once
+ *   both A      calls an entry and an exit with A as the first argument, from the same place, and checks that all registers are kept
  *   made        says how many calls were made
  */
 typedef unsigned long u64;
@@ -29,6 +31,7 @@ typedef unsigned char u8;
 #define NR_gettid 178
 #define NR_clone 220
 #define NR_mmap 222
+#define NR_mprotect 226
 
 static long sys(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -76,6 +79,8 @@ static struct plan {
 	u64 arena, size, room, ring, ringsize, open;
 	long tid;
 	u64 sve, stack, funcs, func[256];
+	u64 flips;
+	struct { u64 at, was, other; } flip[256]; /* a byte */
 } *plan;
 
 static u64 made;
@@ -220,7 +225,32 @@ void thread_main(u64 i)
 	sys(NR_exit, 0, 0, 0, 0, 0, 0);
 }
 
-static void threads(u64 t, u64 n)
+/* As the kernel does behind what it writes to code. */
+static void change(u64 at, u8 byte)
+{
+	*(volatile u8 *)at = byte;
+	__asm__ volatile("dc cvau, %0\n dsb ish\n ic ivau, %0\n dsb ish\n isb" ::"r"(at) : "memory");
+}
+
+static int any_alive(u64 t)
+{
+	while (t > 0)
+		if (__atomic_load_n(&alive[--t], __ATOMIC_ACQUIRE)) return 1;
+	return 0;
+}
+
+static void flip(u64 t)
+{
+	u64 i;
+	if (sys(NR_mprotect, plan->arena, plan->room, 7, 0, 0, 0)) die("mprotect");
+	while (any_alive(t)) {
+		i = chance() % plan->flips;
+		change(plan->flip[i].at, chance() & 1 ? plan->flip[i].was : plan->flip[i].other);
+	}
+	for (i = 0; i < plan->flips; i++) change(plan->flip[i].at, plan->flip[i].was);
+}
+
+static void threads(u64 t, u64 n, int flips)
 {
 	u64 i;
 	thread_calls = n;
@@ -234,6 +264,7 @@ static void threads(u64 t, u64 n)
 		__asm__ volatile("svc #0\n cbnz x0, 1f\n b start_thread\n1:" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory", "cc");
 		if (x0 < 0) die("clone");
 	}
+	if (flips) flip(t);
 	for (i = 0; i < t; i++)
 		while (__atomic_load_n(&alive[i], __ATOMIC_ACQUIRE)) sys(NR_futex, (long)&alive[i], 0, 1, 0, 0, 0);
 }
@@ -317,12 +348,17 @@ void cmain(void)
 		switch (line[0] + line[1]) {
 		case 's' + 't': state(word(1)); break;
 		case 'c' + 'a': calls(word(1)); break;
-		case 't' + 'h': threads(word(1), word(2)); break;
+		case 't' + 'h': threads(word(1), word(2), 0); break;
+		case 'f' + 'l': threads(word(1), word(2), 1); break;
 		case 'a' + 'l': alarm_every(word(1)); break;
 		case 's' + 'a': same(word(1), word(2)); break;
 		case 'k' + 'e': check(word(1), 1, word(2), word(3)); break;
 		case 'n' + 'a': check(word(1), 1, word(2), (u64)"stranger"); break;
 		case 'f' + 'o': forked(word(1)); break;
+		case 'b' + 'o':
+			check(0, 1, word(1), 0);
+			check(1, 1, word(1), 0);
+			break;
 		case 'g' + 'a': *gate = word(1) ? plan->open : 0; break;
 		case 'o' + 'n': ((func)plan->func[word(1)])(); break;
 		case 'm' + 'a': number(made, 10); print("\n"); continue;

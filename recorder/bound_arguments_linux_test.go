@@ -3,8 +3,6 @@ package recorder
 import (
 	"testing"
 
-	"github.com/callreel/callreel/isa"
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/capture"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
@@ -15,10 +13,10 @@ import (
 func TestArenasHaveRoomForCaptures(t *testing.T) {
 	libraries := realLibraries(t)
 	all := probesOf(t, libraries[0], capture.MaxFunctions)
-	number := stub.Operand{Reg: isa.Reg(amd64.RDI), Size: 8, Path: []int32{8, 16, 24}, Memory: true}
-	direct := stub.Field{Value: stub.Operand{Reg: isa.Reg(amd64.RSI), Size: 8}}
+	number := stub.Operand{Reg: 7, Size: 8, Path: []int32{8, 16, 24}, Memory: true}
+	direct := stub.Field{Value: stub.Operand{Reg: 6, Size: 8}}
 	values := []stub.Field{{Value: number}, {Kind: stub.FieldBytes, Value: number, Len: number, Max: 64}, {Kind: stub.FieldString, Value: number, Max: 64}}
-	in := stub.Condition{Value: stub.Operand{Reg: isa.Reg(amd64.RCX), Size: 8}, With: 1 << 40}
+	in := stub.Condition{Value: stub.Operand{Reg: 1, Size: 8}, With: 1 << 40}
 	for name, make := range map[string]func() *stub.Captures{
 		"memory": func() *stub.Captures {
 			return &stub.Captures{Entry: &stub.Capture{Fields: values, Conditions: []stub.Condition{{Value: number}}}, Return: &stub.Capture{Fields: values}}
@@ -42,7 +40,7 @@ func TestArenasHaveRoomForCaptures(t *testing.T) {
 					captures[uint32(id+1)] = c
 				}
 				rt := stub.Config{Ring: 1 << 40, Lazy: lazy, Captures: captures, Args: 1 << 41, Areas: 1 << 42, Predicates: 1 << 43, Overwrite: !lazy, Follow: lazy, Lossless: true}
-				a := &target.Arena{Fns: all, Base: slide + 1<<28}
+				a := &target.Arena{Fns: all, Base: slide + 1<<26}
 				a.Bound(&rt)
 				if err := a.Compile(rt); err != nil {
 					t.Fatalf("%s of %d functions, lazy %v: %v", name, n, lazy, err)

@@ -4,34 +4,40 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/stub/amd64"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
+
+// inlineLimit is up to how many probes have their event code inline.
+const inlineLimit = 256
+
+// mostRoom is how many times as large as its code an arena with all functions is at most.
+var mostRoom = map[string]uint64{"amd64": 5, "arm64": 6}
 
 // An arena's size is fixed before its code is made.
 func TestArenasHaveRoomForTheirCode(t *testing.T) {
 	for _, path := range realLibraries(t) {
 		name := filepath.Base(path)
 		all := probesOf(t, path, math.MaxInt)
-		for _, n := range []int{1, 16, amd64.InlineLimit, amd64.InlineLimit + 1, len(all)} {
+		for _, n := range []int{1, 16, inlineLimit, inlineLimit + 1, len(all)} {
 			for from := 0; from+n <= len(all); from += max(n, len(all)/20) {
 				for _, rt := range []stub.Config{{}, {Lazy: true}, {Lazy: true, Min: true, Threads: true, Depth: true, Inside: true, Areas: 1 << 41}} {
 					lazy := rt.Lazy
 					rt.Ring = 1 << 40
-					a := &target.Arena{Fns: all[from : from+n], Base: slide + 1<<28}
+					a := &target.Arena{Fns: all[from : from+n], Base: slide + 1<<26}
 					a.Bound(&rt)
 					if err := a.Compile(rt); err != nil {
 						t.Fatalf("%s, %d functions from %s on: %v", name, n, all[from].Name, err)
 					}
 					if n == len(all) {
 						t.Logf("%s, lazy %v: %d bytes, room for %d", name, lazy, len(a.Code.Bytes), a.Size)
-						if !rt.Min && a.Size > 5*uint64(len(a.Code.Bytes)) {
+						if !rt.Min && a.Size > mostRoom[runtime.GOARCH]*uint64(len(a.Code.Bytes)) {
 							t.Errorf("%s, lazy %v: %d bytes in room for %d", name, lazy, len(a.Code.Bytes), a.Size)
 						}
 					}
@@ -45,7 +51,7 @@ func TestArenasHaveRoomForTheirCode(t *testing.T) {
 func realLibraries(t *testing.T) []string {
 	var found []string
 	for _, name := range []string{"libc.so.6", "libstdc++.so.6"} {
-		for _, dir := range []string{"/lib/x86_64-linux-gnu/", "/lib64/", "/usr/lib/"} {
+		for _, dir := range []string{"/lib/x86_64-linux-gnu/", "/lib/aarch64-linux-gnu/", "/lib64/", "/usr/lib/"} {
 			if path, err := filepath.EvalSymlinks(dir + name); err == nil {
 				found = append(found, path)
 				break
