@@ -80,12 +80,13 @@ func run() (err error) {
 	flag.StringVar(&c.callreel, "callreel", "bin/callreel", "the callreel to measure")
 	flag.StringVar(&c.ring, "ring", "", "ring size for callreel record, such as 64M; empty for its default")
 	only := flag.String("only", "", "comma-separated parts: leaf, less, arguments, armed, past, budget, throws, markers, golang, peers, redis, top, stops, lazy, drain, symbols, stacks, sample, server, lint, view, page, viewers, exports, why")
-	flag.StringVar(&c.input, "input", "", "of budget (planted besides its programs), symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
+	flag.StringVar(&c.input, "input", "", "of budget (planted besides its programs), -soak-budget, symbols, lazy (steady, first, node, million), server (frames, clients, bucket, debuginfod) and programs, only those whose names have this in them")
 	table := flag.Bool("programs", false, "record real programs at work, and print a table of them")
 	soaking := flag.Duration("soak", 0, "let recorders come, go and die in programs at work for this time, and look for harm")
 	always := flag.Duration("always", 0, "arm a recorder with a budget on redis for this time, in which one request in 100,000 is slow, and look at its dumps")
 	budgets := flag.Duration("soak-budget", 0, "let recorders with a budget come, go and die in some programs whose load changes for this time, and look for harm")
 	seed := flag.Uint64("seed", 0, "of what is random in -soak; 0 for a random one")
+	made := flag.String("made", "", "of -soak and -programs, a folder of programs that were compiled before, for machines without their compilers")
 	flag.BoolVar(&c.keep, "keep", false, "let programs that -soak has harmed live on, to be looked at")
 	flag.BoolVar(&c.billion, "billion", false, "measure view and page on a reel of a billion events, too; it takes 5 GB of disk")
 	plants := flag.String("plants", "", "of why, only the planted causes whose names match this regular expression")
@@ -134,6 +135,11 @@ func run() (err error) {
 			err = removeErr
 		}
 	}()
+	if *made != "" {
+		if err := os.CopyFS(c.dir, os.DirFS(*made)); err != nil {
+			return err
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 

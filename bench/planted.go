@@ -122,6 +122,7 @@ func openDuring(f *reel.File, calls []plantedCall) []map[string]bool {
 			p.Push(events)
 			return true
 		})
+		p.Finish(f.EndOf(&t))
 	}
 	return open
 }

@@ -58,7 +58,7 @@ func programTable(ctx context.Context, c config, w io.Writer) error {
 		if !strings.Contains(p.Name, c.input) {
 			continue
 		}
-		row := programRow{name: p.Name, err: p.Missing()}
+		row := programRow{name: p.Name, err: p.Missing(c.dir)}
 		if row.err == nil {
 			fmt.Fprintf(os.Stderr, "bench: %s …\n", p.Name)
 			row = measureProgram(ctx, c, p)

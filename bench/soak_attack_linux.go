@@ -17,6 +17,7 @@ import (
 
 	"github.com/callreel/callreel/bench/programs"
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/recorder"
 )
 
 // An attacker lets recorders come to one process.
@@ -205,6 +206,10 @@ func (a *attacker) ended(r *soakRun, on bool) error {
 	}
 	if !on && code == exitUnsupported && strings.Contains(r.stderr.String(), "try again later") {
 		a.told.outcomes["refused for the moment"]++ // a thread didn't get to run, and so to stop, in time
+		return a.detach()
+	}
+	if !on && code == exitUnsupported && strings.Contains(r.stderr.String(), recorder.ErrUnsupported.Error()) {
+		a.told.outcomes["not supported here"]++
 		return a.detach()
 	}
 	if code != 0 {

@@ -41,7 +41,7 @@ func runSoak(ctx context.Context, c config, d time.Duration, seed uint64) error 
 	s := &soak{c: c, seed: seed, told: map[string]*soaked{}}
 	var there []programs.Program
 	for _, p := range programs.All() {
-		if err := p.Missing(); err != nil {
+		if err := p.Missing(c.dir); err != nil {
 			fmt.Printf("%s: left out, %v\n", p.Name, err)
 		} else if slices.ContainsFunc(strings.Split(c.input, ","), func(part string) bool { return strings.Contains(p.Name, part) }) {
 			there = append(there, p)

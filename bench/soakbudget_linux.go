@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/callreel/callreel/bench/programs"
@@ -31,22 +33,23 @@ func soakBudget(ctx context.Context, c config, d time.Duration, seed uint64) err
 	fmt.Printf("seed %d\n", seed)
 	var errs []error
 	seconds, within := 0, 0
-	all := programs.All()
-	for n, name := range budgetSoaked {
+	all, names := programs.All(), slices.Clone(budgetSoaked)
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, c.input) })
+	for n, name := range names {
 		i := slices.IndexFunc(all, func(p programs.Program) bool { return p.Name == name })
 		if i < 0 {
 			return fmt.Errorf("there is no program %s", name)
 		}
 		a := &attacker{c: c, random: rand.New(rand.NewPCG(seed, uint64(n))), program: all[i], told: &soaked{outcomes: map[string]int{}}}
-		b := &budgetSoak{attacker: a}
+		b := &budgetSoak{attacker: a, over: map[int][]float64{}}
 		began := time.Now()
 		a.next, a.rest = b.next, func(took time.Duration) {
 			if time.Since(began)/kindOfWork%2 == 1 {
 				time.Sleep(5 * took)
 			}
 		}
-		err := a.live(ctx, a.program, d/time.Duration(len(budgetSoaked)))
-		fmt.Printf("%-10s %4d attacks, %6d right answers; %d of %d seconds within the budget; %v\n", name, a.told.attacks, a.told.portions, b.within, b.seconds, a.told.outcomes)
+		err := a.live(ctx, a.program, d/time.Duration(len(names)))
+		fmt.Printf("%-10s %4d attacks, %6d right answers; %d of %d seconds within the budget, above it by second %v; %v\n", name, a.told.attacks, a.told.portions, b.within, b.seconds, b.over, a.told.outcomes)
 		seconds, within = seconds+b.seconds, within+b.within
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s: %w\n  it had been through:\n  %v", name, err, a.history)
@@ -62,6 +65,8 @@ func soakBudget(ctx context.Context, c config, d time.Duration, seed uint64) err
 type budgetSoak struct {
 	*attacker
 	seconds, within int // of top, the first two left out
+	// over are those that were above it, by the second of top: how many times what was to be spent was.
+	over map[int][]float64
 }
 
 // next lets one recorder come, or top.
@@ -155,6 +160,8 @@ func (b *budgetSoak) top(ctx context.Context) error {
 		b.seconds++
 		if *s.Budget.Measured <= most {
 			b.within++
+		} else {
+			b.over[n] = append(b.over[n], math.Round(*s.Budget.Measured/most*100)/100)
 		}
 	}
 	b.told.outcomes["top"]++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 )
 
 // A Program is a real program with work to do.
@@ -15,6 +16,8 @@ type Program struct {
 	// Markers are globs, as callreel's --markers takes them, of those that it has.
 	Markers []string
 	Timed   bool // it can't be recorded with a --clock that leaves times out
+	// made is the name of a file that is compiled once, and needs nothing when it is there; "" for none.
+	made string
 	// needs are commands on the PATH, or files, of each of which the first that is there is taken.
 	needs [][]string
 	start func(context.Context, *place) (*Instance, error)
@@ -40,8 +43,8 @@ func All() []Program {
 		{Name: "perl", Images: []string{"perl*"}, needs: [][]string{{"/usr/bin/perl", "perl"}}, start: script("work.pl")},
 		{Name: "nginx", Images: []string{"nginx"}, needs: [][]string{{"nginx", "/usr/sbin/nginx"}}, start: startNginx},
 		{Name: "memcached", Images: []string{"memcached"}, needs: need("memcached"), start: startMemcached},
-		{Name: "Rust", Images: []string{"rust"}, needs: need("rustc"), start: compiled("rust", "work.rs", "-O", "-o")},
-		{Name: "Go", Images: []string{"go-work"}, Timed: true, needs: need("go"), start: startGo},
+		{Name: "Rust", Images: []string{"rust"}, made: "rust", needs: need("rustc"), start: compiled("rust", "work.rs", "-O", "-o")},
+		{Name: "Go", Images: []string{"go-work"}, Timed: true, made: "go-work", needs: need("go"), start: startGo},
 		{Name: "C++ that throws", Images: []string{"throw", "libstdc++.so.6*", "libgcc_s.so.1"}, needs: need("g++"), start: compiled("throw", "throw.cc", "-O2", "-g", "-std=c++17", "-pthread", "-o")},
 		{Name: "static musl", Images: []string{"musl"}, needs: need("musl-gcc"), start: compiled("musl", "work.c", "-O2", "-static", "-pthread", "-lm", "-o")},
 		{Name: "ruby", Images: []string{"ruby*", "libruby*"}, Markers: []string{"ruby:*"}, needs: need("ruby"), start: script("work.rb")},
@@ -58,8 +61,13 @@ func need(names ...string) (needs [][]string) {
 	return needs
 }
 
-// find returns the paths of what the program needs, or an error that names what is missing.
-func (p *Program) find() ([]string, error) {
+// find returns the paths of what the program needs besides what is in dir, or an error that names what is missing.
+func (p *Program) find(dir string) ([]string, error) {
+	if p.made != "" && dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, p.made)); err == nil {
+			return make([]string, len(p.needs)), nil
+		}
+	}
 	var found []string
 	for _, names := range p.needs {
 		path := ""
@@ -77,15 +85,16 @@ func (p *Program) find() ([]string, error) {
 	return found, nil
 }
 
-// Missing returns an error that names what of the program this machine lacks, or nil.
-func (p *Program) Missing() error {
-	_, err := p.find()
+// Missing returns an error that names what of the program this machine lacks, or nil. In dir, the one for Start, may be some that were
+// compiled before; "" for none.
+func (p *Program) Missing(dir string) error {
+	_, err := p.find(dir)
 	return err
 }
 
 // Start starts the program, which makes files below dir only. ctx ends it by force.
 func (p *Program) Start(ctx context.Context, dir string) (*Instance, error) {
-	found, err := p.find()
+	found, err := p.find(dir)
 	if err != nil {
 		return nil, err
 	}

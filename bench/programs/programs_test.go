@@ -13,7 +13,7 @@ func TestProgramsAnswerAlike(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace) // they run on Linux
 	for _, p := range All() {
 		t.Run(p.Name, func(t *testing.T) {
-			if err := p.Missing(); err != nil {
+			if err := p.Missing(""); err != nil {
 				t.Skipf("this machine lacks a capability: %v", err)
 			}
 			// Not t.TempDir, which other users can't enter.

@@ -91,8 +91,8 @@ func budgetText(r *recorder.Result) string {
 	if b == nil {
 		return ""
 	}
-	text := fmt.Sprintf("budget: %.2g %% of the processor time, of %.2g %% wanted, with %.2g %% of the calls and %.2g %% of the time; ",
-		100*b.Measured, 100*b.Wanted, 100*b.CallsShare, 100*b.TimeShare)
+	text := fmt.Sprintf("budget: %s of the processor time, of %s wanted, with %s of the calls and %s of the time; ",
+		percentText(b.Measured), percentText(b.Wanted), percentText(b.CallsShare), percentText(b.TimeShare))
 	text += things(uint64(b.Functions), "function") + " off"
 	if b.Seen > 0 {
 		text += ", of which " + things(b.Seen, "slow call") + " were seen"

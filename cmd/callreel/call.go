@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -172,11 +173,20 @@ type callOutput struct {
 	WaitsAnew bool              `json:"waits_anew"`
 }
 
+// resultRegisters are the processor's names of those in which functions return: the first and the second for integers, and the first for floats.
+func resultRegisters() [3]string {
+	if runtime.GOARCH == "arm64" {
+		return [...]string{"x0", "x1", "v0"}
+	}
+	return [...]string{"rax", "rdx", "xmm0"}
+}
+
 func callJSON(w io.Writer, r *invoke.Result) error {
+	names := resultRegisters()
 	return writeJSON(w, callOutput{
 		Function: r.Function, Image: r.Image, Address: fmt.Sprintf("%#x", r.Address), TID: r.TID, Thread: r.Thread, Where: r.Where,
 		Type: r.Value.Type, Value: jsonValue(r.Value), Cut: r.Value.Cut,
-		Registers: map[string]string{"rax": fmt.Sprintf("%#x", r.Value.Bits), "rdx": fmt.Sprintf("%#x", r.Second), "xmm0": fmt.Sprintf("%#x", r.Float)},
+		Registers: map[string]string{names[0]: fmt.Sprintf("%#x", r.Value.Bits), names[1]: fmt.Sprintf("%#x", r.Second), names[2]: fmt.Sprintf("%#x", r.Float)},
 		Took:      int64(r.Took), Stopped: float64(r.Stopped) / 1e6, WaitsAnew: r.WaitsAnew,
 	})
 }

@@ -19,7 +19,7 @@ func newCFILint() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint FILE",
 		Short: "Check call frame information against the code; exit code 1 on findings",
-		Long: `Lint follows the x86-64 code of every function over all its paths. At every instruction and every return it compares
+		Long: `Lint follows the code of every function (x86-64 and arm64) over all its paths. At every instruction and every return it compares
 where the frame and the saved registers are with what the call frame information says. It also reports functions without
 call frame information, FDEs that overlap or describe no code, and a wrong .eh_frame_hdr. Nothing is run. A function
 without a symbol is named by the address at which its FDE begins. Addresses are those of the file.
@@ -122,7 +122,7 @@ func lintText(b *bufio.Writer, path string, result *lint.Result) {
 		b.WriteString("; epilogues are left out throughout: the tables are exact at calls only")
 	}
 	if !result.CodeFollowed {
-		b.WriteString("; the code was not followed, since it is not x86-64")
+		b.WriteString("; the code was not followed, since it is neither x86-64 nor arm64")
 	}
 	b.WriteByte('\n')
 }

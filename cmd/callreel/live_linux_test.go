@@ -11,6 +11,7 @@ import (
 
 	"github.com/callreel/callreel/cmd/callreel/internal/doctor"
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
 )
 
 func TestRecordOfACommandEndsWithItsCode(t *testing.T) {
@@ -155,10 +156,9 @@ func TestDoctorSaysWhetherAProcessCanBeRecorded(t *testing.T) {
 	if d.Functions != nil && len(list.Functions) != d.Functions.Seen {
 		t.Errorf("doctor has seen %d functions, functions lists %d", d.Functions.Seen, len(list.Functions))
 	}
-	realtest.Need(t, realtest.Binutils, realtest.I386)
-	small := realtest.StartCommand(t, exec.Command(realtest.Build(t, "tiny32")))
+	small := realtest.StartCommand(t, exec.Command(realtest.Small32(t)))
 	r = realtest.Callreel(t, "doctor", "-p", strconv.Itoa(small.Pid()))
-	if r.Code != exitNotPermitted || !strings.Contains(r.Stdout, "not a 64-bit x86-64 program") {
+	if r.Code != exitNotPermitted || !strings.Contains(r.Stdout, process.ErrForeignArch.Error()) {
 		t.Errorf("a 32-bit program: code %d, %q", r.Code, r.Stdout)
 	}
 }

@@ -80,9 +80,9 @@ that stay.
 --args and --ret record values with the types that DWARF gives them. F is a function's name or a glob. Without
 parentheses it means all arguments, or the result. The wanted values are in the parentheses: name, c->argc, s.len, v[2],
 *p, buf[:16] (the first 16 bytes), buf[:size] (as many bytes as the argument size says), and with --ret parts of the
-result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF there are arg1 to arg6, farg1 to farg8 and
-ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal, float or
-string. A value that can't be read is shown as "?".
+result, return->size. Strings and ranges are cut at 64 bytes. Without DWARF there are arg1 to arg6 (arm64: arg8), farg1
+to farg8 and ret, as signed numbers. Add :u, :x, :f or :s to see a value, also a typed one, as unsigned, hexadecimal,
+float or string. A value that can't be read is shown as "?".
 
 ` + liveNaming + `
 

@@ -56,5 +56,5 @@ type Functions struct {
 
 // unsupported is the one check of a machine on which nothing is recorded.
 func unsupported() Check {
-	return no("system", "record on Linux on x86-64; report, export and functions FILE work here", "%s on %s: %v", runtime.GOOS, runtime.GOARCH, process.ErrUnsupported)
+	return no("system", "record on Linux on x86-64 or arm64; report, export and functions FILE work here", "%s on %s: %v", runtime.GOOS, runtime.GOARCH, process.ErrUnsupported)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +16,10 @@ import (
 
 // Machine checks this machine. What matters most is tried for real, on processes started for it.
 func Machine(ctx context.Context, o Options) []Check {
-	if !ported || process.CodeSupported() != nil {
+	if process.CodeSupported() != nil {
 		return []Check{unsupported()}
 	}
-	return []Check{
+	return append([]Check{
 		kernel(),
 		permission(),
 		namespaces(),
@@ -34,7 +33,7 @@ func Machine(ctx context.Context, o Options) []Check {
 		shadowStack(),
 		addressSpace(),
 		disk(o.Folder),
-	}
+	}, pages(os.Getpagesize())...)
 }
 
 // readLine reads a file of one line; empty if there is none.
@@ -159,30 +158,14 @@ func memfd() Check {
 	return ok(name, "memory can be shared with a process")
 }
 
-// clock checks that the time-stamp counter runs evenly and alike on all processors.
-func clock() Check {
-	const name = "clock"
-	flags := cpuFlags()
-	source := readLine("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-	switch {
-	case len(flags) == 0:
-		return warning(name, "", "/proc/cpuinfo does not say what the processor's time-stamp counter is like")
-	case !slices.Contains(flags, "constant_tsc") || !slices.Contains(flags, "nonstop_tsc"):
-		return warning(name, "compare calls by their number, or use --clock none", "the time-stamp counter changes its rate or stops (no constant_tsc, nonstop_tsc): times are rough")
-	case source != "" && source != "tsc" && !strings.HasPrefix(source, "kvm") && !strings.HasPrefix(source, "hyperv"):
-		return warning(name, "see why in dmesg (search it for tsc)", "the kernel keeps time by %q, as if it didn't trust the time-stamp counter: times of different threads may not fit each other", source)
-	}
-	return ok(name, "the time-stamp counter runs evenly on all processors (invariant TSC)")
-}
-
-// cpuFlags returns the first processor's flags.
-func cpuFlags() []string {
+// cpuFlags returns the first processor's flags, which are in a field of /proc/cpuinfo.
+func cpuFlags(field string) []string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return nil
 	}
 	for line := range bytes.Lines(text) {
-		if key, value, found := bytes.Cut(line, []byte(":")); found && string(bytes.TrimSpace(key)) == "flags" {
+		if key, value, found := bytes.Cut(line, []byte(":")); found && string(bytes.TrimSpace(key)) == field {
 			return strings.Fields(string(value))
 		}
 	}
@@ -214,14 +197,6 @@ func statusField(field string) string {
 		}
 	}
 	return ""
-}
-
-func shadowStack() Check {
-	const name = "shadow stack"
-	if slices.Contains(cpuFlags(), "user_shstk") {
-		return ok(name, "there are some (CET); processes that run on one are refused")
-	}
-	return ok(name, "none here (no user_shstk)")
 }
 
 // addressSpace looks at the limit that commands inherit from us.

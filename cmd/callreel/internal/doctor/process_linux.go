@@ -17,7 +17,7 @@ import (
 // Process checks whether a process can be recorded. Like a recording it stops the process, for about a millisecond; it
 // changes nothing. Functions is nil where the process can't be looked at.
 func Process(ctx context.Context, pid int) ([]Check, *Functions) {
-	if !ported {
+	if process.CodeSupported() != nil {
 		return []Check{unsupported()}, nil
 	}
 	p, err := process.OpenForCode(pid)
