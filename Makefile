@@ -3,6 +3,10 @@
 # make test   everything: installs what is missing, go vet, all tests
 # make test-arm64  tests in an emulated arm64 machine, with Debian's kernel and programs: ARM64PKG, on ARM64CPU
 # make test-arm64-record  some of the live tests of recording there: ARM64LIVE
+# make test-arm64-short   the most important of them, in some three minutes behind test-arm64-prepare; .ci/run does both
+# make soak-arm64   recorders come, go and die in real programs there for ARM64SOAK
+# make count-arm64 counts there what a call takes in instructions, callreel's and uftrace's: the table of docs/costs.md
+# make test-arm64-prepare fetches what the machine is made of, once
 # make bench  callreel, its peers and the limit in one run, with ratios
 # make programs  records many real programs at work, and prints a table of them
 # make soak   recorders come, go and die in all of them for SOAK, while they work; looks for harm
@@ -12,16 +16,19 @@
 # make cross  builds for the other systems, their tests as well
 # make dist   what people install, into dist: tar.gz, .deb and .rpm with manual pages and completions, SHA256SUMS, SBOM;
 #             the same commit gives the same bytes
-# make fuzz   each fuzz target for FUZZTIME, on one processor
+# make fuzz   each fuzz target for FUZZTIME, on one processor; with GUIDED=no without counters of what code is reached
 
 GO         ?= go
 FUZZTIME   ?= 10s
+GUIDED     ?= yes
 SOAK       ?= 30m
 PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
 LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
 ARM64CPU   ?= max
-ARM64LIVE  ?= ^(TestEveryCallOfEveryThreadIsCounted)$$
+ARM64LIVE  ?= ^TestEveryCallOfEveryThreadIsCounted$$|^TestFunctionsAreSwitchedWhileTheyRun$$/^(.00|--lazy_-m_.)$$|^TestFunctionsThatAreOffOutliveTheRecorder$$|^TestABudgetLeavesOutWhatTheReelSays$$/^.00$$|^TestProgramsEndThePauseAtTheBeginning$$/^.00$$|^TestACommandIsRecordedFromItsBeginningToItsEnd$$/^dynamic$$|^TestFollowedProcessesAreCountedExactly$$/^-f_walk|^TestAGoCommandIsCountedFromItsBeginning$$|^TestGoMarkersMakeDumps$$|^TestArgumentsAreWhatGDBPrints$$/^go$$|^TestCallsByImportsAreWhatTheProgramCounts$$/^lazy$$
+ARM64SHORT  = ^(TestEveryCallOfEveryThreadIsCounted|TestAGoCommandIsCountedFromItsBeginning|TestExceptionsPassThroughProbesOfARM64|TestRecordingAgainAfterAKillNeedsNoDetach|TestRedisIsAttachedToAndDetachedFromManyTimes|TestPythonIsAttachedToAndDetachedFromManyTimes)$$
+ARM64SOAK  ?= 20m
 ARM64PKG   ?= ./isa ./isa/arm64 ./process/...
 VERSION    ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo unknown)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -32,7 +39,7 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 export CGO_ENABLED = 0
 
-.PHONY: all callreel demo vet test test-arm64 test-arm64-record bench programs soak fuzz dist lint page page-check cross clean
+.PHONY: all callreel demo vet test test-arm64 test-arm64-record test-arm64-short test-arm64-prepare soak-arm64 count-arm64 bench programs soak fuzz dist lint page page-check cross clean
 all: callreel
 
 # Go knows what is out of date.
@@ -56,11 +63,27 @@ test: vet callreel
 
 test-arm64:
 	@scripts/need test-arm64
-	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) $(ARM64PKG)
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -short $(ARM64FLAGS) $(ARM64PKG)
 
 test-arm64-record:
 	@scripts/need test-arm64
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
+
+test-arm64-prepare:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -prepare
+
+soak-arm64:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -memory 4096 -timeout 60m -soak $(ARM64SOAK)
+
+test-arm64-short:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -short $(ARM64FLAGS) -run '$(ARM64SHORT)' ./recorder
+
+count-arm64:
+	@scripts/need test-arm64
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -count -v $(ARM64FLAGS) -run '^TestInstructionsOfACall$$' ./recorder
 
 bench: callreel
 	@scripts/need bench
@@ -79,7 +102,7 @@ dist:
 	$(GO) run ./packaging -version '$(VERSION)' -o dist
 
 fuzz:
-	@scripts/fuzz $(FUZZTIME)
+	@GUIDED=$(GUIDED) scripts/fuzz $(FUZZTIME)
 
 lint: vet
 	@unformatted=$$(find . -name '*.go' -not -path './.git/*' -print0 | xargs -0 gofmt -l) && \
