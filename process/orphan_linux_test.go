@@ -8,7 +8,9 @@ import (
 )
 
 // abandon starts a remote mmap at addr on the first thread and leaves it to
-// itself, as a tracer does that is killed right then.
+// itself, as a tracer does that is killed right then. Signals are blocked before
+// the thread goes on, or there would be a moment behind the call in which the
+// thread's mask is its own and the chain isn't over.
 func abandon(s *Stopped, addr uint64) error {
 	g, err := s.p.findGadgets()
 	if err != nil {
@@ -25,7 +27,10 @@ func abandon(s *Stopped, addr uint64) error {
 	if _, err := s.p.WriteAt(r.chain.bytes, r.chain.base); err != nil {
 		return err
 	}
-	return t.SetRegs(&r.chain.start)
+	if err := t.SetRegs(&r.chain.start); err != nil {
+		return err
+	}
+	return setSigMask(t.TID, allBlocks)
 }
 
 func TestAbandonedCallEndsByItself(t *testing.T) {
