@@ -1,7 +1,7 @@
 # make        builds bin/callreel
 # make demo   records a small server with one planted slow request, and shows it
 # make test   everything: installs what is missing, go vet, all tests
-# make test-arm64  tests in an emulated arm64 machine, with Debian's kernel and programs: ARM64PKG, on ARM64CPU
+# make test-arm64  tests in an emulated arm64 machine, with Debian's kernel and programs: ARM64PKG, on ARM64CPU, ARM64PAGES KiB a page
 # make test-arm64-record  some of the live tests of recording there: ARM64LIVE
 # make test-arm64-short   the most important of them, in some three minutes behind test-arm64-prepare; .ci/run does both
 # make soak-arm64   recorders come, go and die in real programs there for ARM64SOAK
@@ -26,6 +26,7 @@ PKG        ?= ./...
 # The tests that take longest begin first, and the others go on beside them.
 LONGEST     = $(if $(filter ./...,$(PKG)),./recorder ./viewer/page ./cmd/callreel ./packaging ./recorder/internal/hostile)
 ARM64CPU   ?= max
+ARM64PAGES ?= 4
 ARM64LIVE  ?= ^TestEveryCallOfEveryThreadIsCounted$$|^TestFunctionsAreSwitchedWhileTheyRun$$/^(.00|--lazy_-m_.)$$|^TestFunctionsThatAreOffOutliveTheRecorder$$|^TestABudgetLeavesOutWhatTheReelSays$$/^.00$$|^TestProgramsEndThePauseAtTheBeginning$$/^.00$$|^TestACommandIsRecordedFromItsBeginningToItsEnd$$/^dynamic$$|^TestFollowedProcessesAreCountedExactly$$/^-f_walk|^TestAGoCommandIsCountedFromItsBeginning$$|^TestGoMarkersMakeDumps$$|^TestArgumentsAreWhatGDBPrints$$/^go$$|^TestCallsByImportsAreWhatTheProgramCounts$$/^lazy$$
 ARM64SHORT  = ^(TestEveryCallOfEveryThreadIsCounted|TestAGoCommandIsCountedFromItsBeginning|TestExceptionsPassThroughProbesOfARM64|TestRecordingAgainAfterAKillNeedsNoDetach|TestRedisIsAttachedToAndDetachedFromManyTimes|TestPythonIsAttachedToAndDetachedFromManyTimes)$$
 ARM64SOAK  ?= 20m
@@ -63,11 +64,11 @@ test: vet callreel
 
 test-arm64:
 	@scripts/need test-arm64
-	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -short $(ARM64FLAGS) $(ARM64PKG)
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) -short $(ARM64FLAGS) $(ARM64PKG)
 
 test-arm64-record:
 	@scripts/need test-arm64
-	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
 
 test-arm64-prepare:
 	@scripts/need test-arm64
@@ -75,7 +76,7 @@ test-arm64-prepare:
 
 soak-arm64:
 	@scripts/need test-arm64
-	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) $(ARM64FLAGS) -memory 4096 -timeout 60m -soak $(ARM64SOAK)
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) $(ARM64FLAGS) -memory 4096 -timeout 60m -soak $(ARM64SOAK)
 
 test-arm64-short:
 	@scripts/need test-arm64
@@ -83,7 +84,7 @@ test-arm64-short:
 
 count-arm64:
 	@scripts/need test-arm64
-	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -count -v $(ARM64FLAGS) -run '^TestInstructionsOfACall$$' ./recorder
+	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) -count -v $(ARM64FLAGS) -run '^TestInstructionsOfACall$$' ./recorder
 
 bench: callreel
 	@scripts/need bench

@@ -119,7 +119,7 @@ func (r *Report) coreImages(f *corefile.File) {
 		}
 		if current == nil || m.Path != last.Path || m.Offset < last.Offset {
 			keep()
-			current = &Image{Path: m.Path, Load: m.Start, offset: m.Offset, Arch: r.Arch}
+			current = &Image{Path: m.Path, Load: m.Start, offset: m.Offset, page: f.Auxv.PageSize, Arch: r.Arch}
 			current.ID, current.byPath = f.ImageID(m.Start), true
 		}
 		current.Size = m.End - current.Load

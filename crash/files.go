@@ -129,7 +129,7 @@ func (f *files) take(im *Image, file *object.Image, path string) {
 	im.slide = im.Load - file.BaseAddr()
 	if im.offset != 0 {
 		for _, s := range file.Segments() {
-			if slide, ok := s.Slide(im.Load, im.offset); ok && s.Type == object.SegmentLoad {
+			if slide, ok := s.Slide(im.Load, im.offset, im.page); ok && s.Type == object.SegmentLoad {
 				im.slide = slide
 				break
 			}

@@ -96,6 +96,7 @@ type Image struct {
 	byPath bool   // the file at Path is taken where no ID is known
 	linked bool   // Load isn't known: addresses in it are link addresses
 	offset uint64 // in the file, of what is at Load
+	page   uint64 // the size of the pages of the kernel that has mapped it, 0 if that isn't known
 	file   *object.Image
 	unwind *unwind.FileImage
 	slide  uint64

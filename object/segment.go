@@ -76,13 +76,18 @@ func (i *Image) indexLoads() {
 // place segments so that larger pages work too.
 const MinPageSize = 4096
 
-// MappedFrom is the offset in the file from which loaders map the segment: that of its first page.
-func (s *Segment) MappedFrom() uint64 { return s.Off &^ (MinPageSize - 1) }
+// MaxPageSize is the largest page of theirs: arm64's, ppc64's and MIPS' kernels may have such.
+const MaxPageSize = 64 << 10
+
+// MappedFrom is the offset in the file from which loaders map the segment: that of its first page. page is the size of
+// the kernel's pages in bytes, a power of two; 0 stands for the smallest.
+func (s *Segment) MappedFrom(page uint64) uint64 { return s.Off &^ (max(page, MinPageSize) - 1) }
 
 // Slide returns load address minus link address if a mapping that starts at an address and at an offset in the file
-// is one of the segment, which ok says. Segments may share a page of the file: then it may be one of each.
-func (s *Segment) Slide(start, offset uint64) (slide uint64, ok bool) {
-	if s.Type != SegmentLoad || offset < s.MappedFrom() || offset >= s.Off+max(s.FileSize, 1) {
+// is one of the segment, which ok says. Segments may share a page of the file: then it may be one of each. page is that
+// of the kernel that has mapped it, see [Segment.MappedFrom].
+func (s *Segment) Slide(start, offset, page uint64) (slide uint64, ok bool) {
+	if s.Type != SegmentLoad || offset < s.MappedFrom(page) || offset >= s.Off+max(s.FileSize, 1) {
 		return 0, false
 	}
 	return start - offset - (s.Addr - s.Off), true

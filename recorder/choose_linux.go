@@ -173,7 +173,7 @@ func (r *recording) seeProcessor() error {
 	if err != nil {
 		return err
 	}
-	if auxv.PageSize != target.PageSize && auxv.PageSize != 0 {
+	if auxv.PageSize > target.PageSize {
 		return fmt.Errorf("callreel: process %d: pages of %d bytes: %w", r.s.PID(), auxv.PageSize, ErrUnsupported)
 	}
 	r.s.Runtime.HWCap, r.s.Runtime.HWCap2 = auxv.HWCap, auxv.HWCap2

@@ -72,7 +72,7 @@ func coreStacks(ctx context.Context, f *corefile.File, o Options) (*Capture, err
 func coreRegions(f *corefile.File) []region {
 	regions := make([]region, len(f.Maps))
 	for k, m := range f.Maps {
-		r := region{start: m.Start, end: m.End, offset: m.Offset, path: m.Path, exec: m.Exec, write: m.Write}
+		r := region{start: m.Start, end: m.End, offset: m.Offset, page: f.Auxv.PageSize, path: m.Path, exec: m.Exec, write: m.Write}
 		if m.Path == "" && f.Auxv.VDSO >= m.Start && f.Auxv.VDSO < m.End {
 			r.special = "[vdso]"
 		}

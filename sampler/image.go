@@ -35,6 +35,7 @@ type Image struct {
 // region is one mapping.
 type region struct {
 	start, end, offset uint64
+	page               uint64 // the size of the pages that its kernel maps, 0 for the smallest
 	exec, write        bool
 	path               string
 	special            string // "[vdso]", "[stack]"
@@ -129,7 +130,7 @@ func slideOf(file *object.Image, regions []region) (uint64, bool) {
 	var most, slide uint64
 	for _, r := range regions {
 		for _, s := range file.Segments() {
-			at, ok := s.Slide(r.start, r.offset)
+			at, ok := s.Slide(r.start, r.offset, r.page)
 			if !ok {
 				continue
 			}

@@ -31,7 +31,7 @@ func TestFileThatIsNotAtItsPathHereHasLines(t *testing.T) {
 		if s.Type == object.SegmentLoad {
 			const page = object.MinPageSize - 1
 			im.regions = append(im.regions, region{
-				start: s.Addr &^ page, end: (s.Addr + s.MemSize + page) &^ page, offset: s.MappedFrom(), exec: s.Perm&object.PermX != 0, path: im.Path,
+				start: s.Addr &^ page, end: (s.Addr + s.MemSize + page) &^ page, offset: s.MappedFrom(0), exec: s.Perm&object.PermX != 0, path: im.Path,
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package sampler
 import (
 	"cmp"
 	"encoding/binary"
+	"os"
 	"slices"
 
 	"github.com/callreel/callreel/process"
@@ -93,7 +94,7 @@ func (s *sampledProcess) renamed(name string) {
 // mapped notes a new mapping of code. One that takes the place of another makes what is
 // known of the addresses wrong; others are looked at when a walk needs them.
 func (s *sampledProcess) mapped(r *perf.Record) {
-	m := region{start: r.Addr, end: r.Addr + r.Len, offset: r.Offset, exec: true, dev: r.Dev, inode: r.Inode}
+	m := region{start: r.Addr, end: r.Addr + r.Len, offset: r.Offset, page: uint64(os.Getpagesize()), exec: true, dev: r.Dev, inode: r.Inode}
 	if m.end <= m.start {
 		return
 	}
@@ -143,10 +144,11 @@ func (s *sampledProcess) refresh() {
 }
 
 func regionsOf(maps []process.Mapping) []region {
+	page := uint64(os.Getpagesize())
 	out := make([]region, len(maps))
 	for k, m := range maps {
 		out[k] = region{
-			start: m.Start, end: m.End, offset: m.Offset, path: m.Path, special: m.Special, deleted: m.Deleted,
+			start: m.Start, end: m.End, offset: m.Offset, page: page, path: m.Path, special: m.Special, deleted: m.Deleted,
 			exec: m.Perm&process.PermExec != 0, write: m.Perm&process.PermWrite != 0, dev: m.Dev, inode: m.Inode,
 		}
 	}

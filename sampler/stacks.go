@@ -98,17 +98,12 @@ func (l *live) refresh() error {
 	if err != nil {
 		return err
 	}
-	regions := make([]region, len(maps))
-	for k, m := range maps {
-		regions[k] = region{
-			start: m.Start, end: m.End, offset: m.Offset, path: m.Path, special: m.Special, deleted: m.Deleted,
-			exec: m.Perm&process.PermExec != 0, write: m.Perm&process.PermWrite != 0, dev: m.Dev, inode: m.Inode,
-		}
+	for _, m := range maps {
 		if m.Special == "[stack]" {
 			l.mainStackEnd = m.End
 		}
 	}
-	l.space = newSpace(regions, l.open, l.space)
+	l.space = newSpace(regionsOf(maps), l.open, l.space)
 	if l.space.jit == nil {
 		l.space.jit = &jitNames{p: l.p}
 	}

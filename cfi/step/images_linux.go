@@ -5,6 +5,7 @@ package step
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/callreel/callreel/object"
@@ -98,9 +99,10 @@ var errNotASegment = errors.New("what is mapped is no segment of the file's code
 
 // slides returns what load address minus link address may be, going by one executable mapping.
 func slides(o *object.Image, m process.Mapping) []uint64 {
+	page := uint64(os.Getpagesize())
 	var all []uint64
 	for _, s := range o.Segments() {
-		if slide, ok := s.Slide(m.Start, m.Offset); ok && s.Perm&object.PermX != 0 {
+		if slide, ok := s.Slide(m.Start, m.Offset, page); ok && s.Perm&object.PermX != 0 {
 			all = append(all, slide)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,8 +110,48 @@ func TestEventsAreReadUntilTheirEnd(t *testing.T) {
 
 func TestModulesComeBehindWhatTheyNeed(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := modules(dir); err == nil || !strings.Contains(err.Error(), wantedModules[0]) {
+	builtin := func(names ...string) {
+		list := ""
+		for _, n := range names {
+			list += "kernel/drivers/" + n + ".ko\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, builtinList), []byte(list), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := modulesOf(dir); err == nil {
+		t.Error("a folder without a list of what is built in will do")
+	}
+	builtin()
+	if _, err := modulesOf(dir); err == nil || !strings.Contains(err.Error(), wantedModules[0]) {
 		t.Errorf("a folder without modules: %v", err)
+	}
+	builtin(wantedModules...)
+	if got, err := modulesOf(dir); err != nil || len(got) != 0 {
+		t.Errorf("all are built in: %v, %v", got, err)
+	}
+	run := func(name string, args ...string) {
+		if said, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, said)
+		}
+	}
+	module := func(name, needs string) {
+		source, file := filepath.Join(dir, name+".c"), filepath.Join(dir, name+".ko")
+		text := `__attribute__((section(".modinfo"), used)) static const char says[] = "license=GPL\0depends=` + needs + `";`
+		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		run("gcc", "-c", "-o", file, source)
+	}
+	module("virtio-rng", "rng_core,virtio")
+	module("rng-core", "")
+	run("xz", filepath.Join(dir, "virtio-rng.ko")) // as some kernels have them
+	builtin(append([]string{"virtio"}, slices.DeleteFunc(slices.Clone(wantedModules), func(n string) bool { return n == "virtio_rng" })...)...)
+	for range 2 { // the second time it is unpacked
+		got, err := modulesOf(dir)
+		if want := []string{filepath.Join(dir, "rng-core.ko"), filepath.Join(dir, "virtio-rng.ko")}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
 	}
 	if got := moduleName("virtio-rng"); got != "virtio_rng" {
 		t.Errorf("a module's name is %s", got)
@@ -124,7 +165,7 @@ func TestTheMachinesOwnPackagesAreLeftAlone(t *testing.T) {
 			t.Errorf("%s isn't in the private folder:\n%s", key, config)
 		}
 	}
-	for line := range strings.Lines(sources("")) {
+	for line := range strings.Lines(archive{suite: largePagesSuite}.sources()) {
 		if !strings.Contains(line, "signed-by="+keyring) {
 			t.Errorf("a source that needn't be signed: %s", line)
 		}

@@ -5,22 +5,37 @@ import (
 	"debug/elf"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
 
-// wantedModules are those of the kernel that find the disks and the port; those that they depend on come in front of them.
-var wantedModules = []string{"virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "overlay"}
+// wantedModules are those of the kernel that find the disks, their file systems and the port; those that they depend on come in front of them.
+var wantedModules = []string{"crc32c_generic", "ext4", "virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "overlay"}
 
-// modules returns the files of the kernel's modules below dir in the order in which they are to be loaded.
-func modules(dir string) ([]string, error) {
-	files := map[string]string{}
+// builtinList has the modules that are in the kernel itself.
+const builtinList = "modules.builtin"
+
+// packedSuffix is that of modules that are packed.
+const packedSuffix = ".xz"
+
+// modulesOf returns the files of the kernel's modules below dir in the order in which they are to be loaded. Those that were packed are unpacked
+// there.
+func modulesOf(dir string) ([]string, error) {
+	files, builtin := map[string]string{}, map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if name, ok := strings.CutSuffix(d.Name(), ".ko"); ok && err == nil {
+		if name, ok := strings.CutSuffix(strings.TrimSuffix(d.Name(), packedSuffix), ".ko"); ok && err == nil {
 			files[moduleName(name)] = path
 		}
 		return err
 	})
+	if err == nil {
+		var list []byte
+		list, err = os.ReadFile(filepath.Join(dir, builtinList))
+		for file := range strings.FieldsSeq(string(list)) {
+			builtin[moduleName(strings.TrimSuffix(filepath.Base(file), ".ko"))] = true
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("guest: the kernel's modules: %w", err)
 	}
@@ -33,8 +48,17 @@ func modules(dir string) ([]string, error) {
 		}
 		done[name] = true
 		file, ok := files[name]
+		if !ok && builtin[name] {
+			return nil
+		}
 		if !ok {
 			return fmt.Errorf("guest: the kernel has no module %s", name)
+		}
+		if strings.HasSuffix(file, packedSuffix) {
+			var err error
+			if file, err = unpackModule(file); err != nil {
+				return err
+			}
 		}
 		needs, err := dependencies(file)
 		if err != nil {

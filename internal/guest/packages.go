@@ -28,13 +28,25 @@ var forPrograms = []string{"postgresql-15", "perl", "memcached", "ruby", "nodejs
 // keyring is that of Debian's archive, of the package debian-archive-keyring.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// sources are where packages come from; mirror is Debian's archive, "" for the usual one.
-func sources(mirror string) string {
+// An archive is where packages come from, and the folder that they are put into.
+type archive struct {
+	dir    string
+	mirror string // of Debian's archive, "" for the usual one
+	suite  string // besides those of the release, whose packages are taken first; "" for none
+}
+
+// sources are apt's.
+func (a archive) sources() string {
+	mirror := a.mirror
 	if mirror == "" {
 		mirror = "http://deb.debian.org"
 	}
+	suites := []string{"debian bookworm", "debian bookworm-updates", "debian-security bookworm-security"}
+	if a.suite != "" {
+		suites = append(suites, a.suite)
+	}
 	var b strings.Builder
-	for _, suite := range []string{"debian bookworm", "debian bookworm-updates", "debian-security bookworm-security"} {
+	for _, suite := range suites {
 		fmt.Fprintf(&b, "deb [arch=arm64 signed-by=%s] %s/%s main\n", keyring, mirror, suite)
 	}
 	return b.String()
@@ -61,8 +73,9 @@ Dir::Etc::preferencesparts "/dev/null";
 `, dir)
 }
 
-// fetch downloads packages, and what they depend on, into a folder of dir, and returns their files. apt refuses what isn't signed by Debian.
-func fetch(ctx context.Context, packages []string, dir, mirror string, say func(string, ...any)) ([]string, error) {
+// fetch downloads packages, and what they depend on, and returns their files. apt refuses what isn't signed by Debian.
+func (a archive) fetch(ctx context.Context, packages []string, say func(string, ...any)) ([]string, error) {
+	dir := a.dir
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("guest: Debian's keys: %w: install debian-archive-keyring", err)
 	}
@@ -72,7 +85,7 @@ func fetch(ctx context.Context, packages []string, dir, mirror string, say func(
 		}
 	}
 	config := filepath.Join(dir, "apt.conf")
-	for name, text := range map[string]string{config: aptConfig(dir), filepath.Join(dir, "sources.list"): sources(mirror), filepath.Join(dir, "status"): ""} {
+	for name, text := range map[string]string{config: aptConfig(dir), filepath.Join(dir, "sources.list"): a.sources(), filepath.Join(dir, "status"): ""} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			return nil, err
 		}
@@ -89,7 +102,11 @@ func fetch(ctx context.Context, packages []string, dir, mirror string, say func(
 	if err := apt("update", "--error-on=any"); err != nil {
 		return nil, err
 	}
-	if err := apt(append([]string{"install", "--download-only"}, packages...)...); err != nil {
+	install := []string{"install", "--download-only"}
+	if _, suite, ok := strings.Cut(a.suite, " "); ok {
+		install = append(install, "--target-release", suite)
+	}
+	if err := apt(append(install, packages...)...); err != nil {
 		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "archives", "*.deb"))

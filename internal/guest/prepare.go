@@ -34,9 +34,18 @@ const (
 	cacheSize = 4 << 30
 )
 
-// Prepare makes the userland in dir, unless it is there, of packages from mirror, "" for the usual one; say tells what takes long. With programs
-// it has what all of bench's programs need that can be had there, which takes longer.
-func Prepare(ctx context.Context, dir, mirror string, programs bool, say func(string, ...any)) (*Userland, error) {
+// Wanted says what a userland is to have.
+type Wanted struct {
+	Mirror   string // of Debian's archive, where packages come from; "" for the usual one
+	Programs bool   // what all of bench's programs need that can be had there, which takes longer
+	Pages    int    // the size of the kernel's pages, one of KernelPages
+}
+
+// Prepare makes the userland in dir, unless it is there; say tells what takes long.
+func Prepare(ctx context.Context, dir string, w Wanted, say func(string, ...any)) (*Userland, error) {
+	if !slices.Contains(KernelPages, w.Pages) {
+		return nil, fmt.Errorf("guest: there is no kernel with pages of %d KiB, only of %d", w.Pages, KernelPages)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -46,13 +55,13 @@ func Prepare(ctx context.Context, dir, mirror string, programs bool, say func(st
 	}
 	defer lock.Close()
 	names, kind := packages, ""
-	if programs {
+	if w.Programs {
 		names, kind = slices.Concat(packages, forPrograms), "programs-"
 	}
 	key := sha256.Sum256([]byte(layout + "\n" + strings.Join(names, "\n")))
 	made := filepath.Join(dir, kind+hex.EncodeToString(key[:keySize]))
 	if _, err := os.Stat(made); err != nil {
-		debs, err := fetch(ctx, names, filepath.Join(dir, kind+"apt"), mirror, say)
+		debs, err := archive{dir: filepath.Join(dir, kind+"apt"), mirror: w.Mirror}.fetch(ctx, names, say)
 		if err != nil {
 			return nil, err
 		}
@@ -61,10 +70,12 @@ func Prepare(ctx context.Context, dir, mirror string, programs bool, say func(st
 		}
 	}
 	u := &Userland{Kernel: filepath.Join(made, "kernel"), Root: filepath.Join(made, "root.ext4"), Cache: filepath.Join(made, "cache.ext4")}
-	if u.Modules, err = modules(filepath.Join(made, "modules")); err != nil {
-		return nil, err
+	if w.Pages != KernelPages[0] {
+		u.Kernel, u.Modules, err = largePages(ctx, dir, w.Mirror, say)
+		return u, err
 	}
-	return u, nil
+	u.Modules, err = modulesOf(filepath.Join(made, "modules"))
+	return u, err
 }
 
 func makeUserland(ctx context.Context, dir, made string, debs []string, say func(string, ...any)) error {
@@ -81,19 +92,15 @@ func makeUserland(ctx context.Context, dir, made string, debs []string, say func
 	if err := unpack(ctx, debs, root); err != nil {
 		return err
 	}
-	kernels, err := filepath.Glob(filepath.Join(root, "boot", "vmlinuz-*"))
-	if err != nil || len(kernels) != 1 {
-		return errors.Join(err, fmt.Errorf("guest: %d kernels in Debian's packages", len(kernels)))
-	}
-	all, err := filepath.Glob(filepath.Join(root, "usr", "lib", "modules", "*"))
-	if err != nil || len(all) != 1 {
-		return errors.Join(err, fmt.Errorf("guest: modules of %d kernels in Debian's packages", len(all)))
+	kernel, modules, err := kernelIn(root)
+	if err != nil {
+		return err
 	}
 	out := filepath.Join(temp, "out")
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Rename(kernels[0], filepath.Join(out, "kernel")), os.Rename(all[0], filepath.Join(out, "modules"))); err != nil {
+	if err := errors.Join(os.Rename(kernel, filepath.Join(out, "kernel")), os.Rename(modules, filepath.Join(out, "modules"))); err != nil {
 		return err
 	}
 	if err := makeImage(ctx, filepath.Join(out, "root.ext4"), root, rootSize); err != nil {

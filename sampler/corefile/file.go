@@ -69,11 +69,12 @@ type Mapping struct {
 	off uint64 // in the core
 }
 
-// Auxv holds the values of the auxiliary vector that locate the program and the vdso.
+// Auxv holds the values of the auxiliary vector that locate the program and the vdso, and say by which pages images were mapped.
 type Auxv struct {
-	Entry uint64 // AT_ENTRY
-	Phdr  uint64 // AT_PHDR
-	VDSO  uint64 // AT_SYSINFO_EHDR
+	Entry    uint64 // AT_ENTRY
+	Phdr     uint64 // AT_PHDR
+	VDSO     uint64 // AT_SYSINFO_EHDR
+	PageSize uint64 // AT_PAGESZ, in bytes; 0 if it isn't there, or no size of a page
 }
 
 // Open opens a core and reads its headers and notes. It must be closed.

@@ -116,6 +116,10 @@ func (f *File) auxvNote(desc []byte) {
 		switch f.word(desc) {
 		case 3:
 			f.Auxv.Phdr = value
+		case 6:
+			if value >= object.MinPageSize && value <= object.MaxPageSize && value&(value-1) == 0 {
+				f.Auxv.PageSize = value
+			}
 		case 9:
 			f.Auxv.Entry = value
 		case 33:

@@ -29,13 +29,17 @@ func (m *module) link(im *Image, offset uint64) (link uint64, reason string) {
 		return 0, fmt.Sprintf("%s: loaded from offset %#x, and its file is not here to say which address that is", im.Name(), im.Offset)
 	}
 	// Loaders map whole pages, so the page of a segment's start is mapped with it, and may
-	// be the last page of the segment before.
-	for _, starts := range [...]bool{true, false} {
+	// be the last page of the segment before. How large they were isn't said.
+	for page := uint64(object.MinPageSize); page <= object.MaxPageSize; page *= 2 {
 		for _, r := range m.Segments {
-			start := r.Off &^ (object.MinPageSize - 1)
-			if im.Offset == start || !starts && im.Offset > start && im.Offset-r.Off < r.Size {
+			if im.Offset == r.Off&^(page-1) {
 				return r.Addr + (im.Offset - r.Off) + offset, ""
 			}
+		}
+	}
+	for _, r := range m.Segments {
+		if im.Offset > r.Off&^(object.MinPageSize-1) && im.Offset-r.Off < r.Size {
+			return r.Addr + (im.Offset - r.Off) + offset, ""
 		}
 	}
 	return 0, fmt.Sprintf("%s: no segment of its file is loaded from offset %#x", im.Name(), im.Offset)

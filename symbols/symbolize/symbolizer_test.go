@@ -187,6 +187,34 @@ func TestImageWhoseFirstMappingIsMissingIsPlacedByItsSegments(t *testing.T) {
 	t.Fatal("no code")
 }
 
+// Kernels with larger pages map more of the file in front of the code.
+func TestImageIsPlacedByItsSegmentsWhereKernelsHaveLargerPages(t *testing.T) {
+	path := compile(t, realtest.GCC, "prog.c", source, "-g", "-O1", "-Wl,-z,max-page-size=0x10000,-z,common-page-size=0x1000,-z,separate-code",
+		"-Wl,-Ttext-segment=0x400000,--section-start=.init=0x41f000", "-no-pie")
+	im, err := object.Open(path)
+	realtest.Must(t, err)
+	defer im.Close()
+	for _, seg := range im.Segments() {
+		if seg.Type != object.SegmentLoad || seg.Perm&object.PermX == 0 {
+			continue
+		}
+		placed := map[uint64]bool{}
+		for page := uint64(object.MinPageSize); page <= object.MaxPageSize; page *= 4 {
+			offset := seg.Off &^ (page - 1)
+			placed[offset] = true
+			if offset != 0 { // what is mapped from the file's beginning is placed by that
+				given := &Image{Path: path, Load: 0x7f0000000000, Size: 0x10000, Offset: offset}
+				checkSlid(t, given, seg.Addr-(seg.Off-offset), codeAddresses(t, path, "outer", "main"))
+			}
+		}
+		if len(placed) != 3 {
+			t.Errorf("code at %#x of the file begins in %d places", seg.Off, len(placed))
+		}
+		return
+	}
+	t.Fatal("no code")
+}
+
 func TestFrameBehindASignalsTrampolineIsTakenAsItIs(t *testing.T) {
 	// main starts right behind caller, so the byte before main's entry belongs to another line.
 	path := compile(t, realtest.GCC, "prog.c", source, "-g", "-O1", "-falign-functions=1")

@@ -28,7 +28,7 @@ type config struct {
 	command string        // run instead of tests
 	soak    time.Duration // bench -soak for this time, with more programs
 	prepare bool          // only what the guest is made of
-	mirror  string
+	wanted  guest.Wanted
 	cache   string
 	tree    string // the folder of go.mod
 }
@@ -48,7 +48,8 @@ func main() {
 	flag.StringVar(&c.command, "sh", "", "run this by sh in the guest instead of tests; callreel is on the PATH")
 	flag.DurationVar(&c.soak, "soak", 0, "let recorders come, go and die in real programs for this time: bench -soak")
 	flag.BoolVar(&c.prepare, "prepare", false, "only fetch what the guest is made of, and make its file system")
-	flag.StringVar(&c.mirror, "mirror", os.Getenv("CALLREEL_DEBIAN_MIRROR"), "of Debian's archive, such as http://deb.debian.org")
+	flag.IntVar(&c.wanted.Pages, "pages", guest.KernelPages[0], "the size of the kernel's pages in KiB: 4 or 16")
+	flag.StringVar(&c.wanted.Mirror, "mirror", os.Getenv("CALLREEL_DEBIAN_MIRROR"), "of Debian's archive, such as http://deb.debian.org")
 	flag.StringVar(&c.cache, "cache", "", "the folder of Debian's packages (default: one below the user's cache folder)")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/guest/run [flags] [PACKAGE...]")
@@ -82,7 +83,8 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	c.tree = tree[0]
-	userland, err := guest.Prepare(ctx, c.cache, c.mirror, c.soak > 0, say)
+	c.wanted.Programs = c.soak > 0
+	userland, err := guest.Prepare(ctx, c.cache, c.wanted, say)
 	if err != nil || c.prepare {
 		return err
 	}
@@ -99,7 +101,7 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 	if err := guest.WritePayload(payload, b.jobs, b.files); err != nil {
 		return err
 	}
-	say("built in %.0f s; booting %s with %d processors", time.Since(began).Seconds(), c.machine.CPU, c.machine.CPUs)
+	say("built in %.0f s; booting %s with %d processors and pages of %d KiB", time.Since(began).Seconds(), c.machine.CPU, c.machine.CPUs, c.wanted.Pages)
 	console := filepath.Join(dir, "console")
 	r := &results{jobs: b.jobs, began: time.Now(), ended: make([]bool, len(b.jobs))}
 	err = c.machine.Run(ctx, userland, b.init, payload, console, r.event)

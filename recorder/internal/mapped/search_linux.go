@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/callreel/callreel/object"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/plan"
-	"github.com/callreel/callreel/recorder/internal/text"
 )
 
 // Find opens every ELF file that has executable pages mapped, and plans those that are wanted. maps is where it has looked.
@@ -359,10 +359,11 @@ func slideOf(o *object.Image, own []process.Mapping) (uint64, error) {
 
 // slides returns what the slide may be going by one mapping: segments may share a page of the file.
 func slides(o *object.Image, m process.Mapping) []uint64 {
+	page := uint64(os.Getpagesize())
 	var all []uint64
 	for _, s := range o.Segments() {
-		if s.Type == object.SegmentLoad && m.Offset >= s.Off&^(text.PageSize-1) && m.Offset < s.Off+s.FileSize {
-			all = append(all, m.Start-m.Offset-(s.Addr-s.Off))
+		if slide, ok := s.Slide(m.Start, m.Offset, page); ok && s.FileSize > 0 {
+			all = append(all, slide)
 		}
 	}
 	return all

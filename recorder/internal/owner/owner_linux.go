@@ -39,9 +39,10 @@ const died = 0x40000000
 // Lives says whether the owner of a word lives, by the word's value.
 func Lives(word uint32) bool { return word != 0 && word&died == 0 }
 
-// page is where a node stands: in a page of ours in front of the shared memory, so that it is as far from its word as every other.
-// That page, and the head's, are shared memory too: the kernel's OOM reaper may take private memory away before it walks the list.
-const page = 4096
+// page is the size of the kernel's pages. A node stands in a page of ours in front of the shared memory, so that it is as far from its word
+// as every other. That page, and the head's, are shared memory too: the kernel's OOM reaper may take private memory away before it walks
+// the list.
+func page() int { return unix.Getpagesize() }
 
 // Memory is shared memory with a word that says whether this process lives. Its methods and the Owner's may be called by several
 // goroutines.
@@ -59,13 +60,13 @@ func New(word int) (*Owner, error) {
 	if word < 0 || word%4 != 0 {
 		return nil, fmt.Errorf("callreel: no futex can stand at %d", word)
 	}
-	mem, err := unix.Mmap(-1, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	mem, err := unix.Mmap(-1, 0, page(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("callreel: memory for a list of futexes: %w", err)
 	}
 	o := &Owner{head: (*robustList)(unsafe.Pointer(unsafe.SliceData(mem))), quit: make(chan struct{}), ended: make(chan struct{})}
 	o.head.list.next = unsafe.Pointer(&o.head.list)
-	o.head.offset = page + int64(word)
+	o.head.offset = int64(page() + word)
 	started := make(chan error)
 	go o.live(started, mem)
 	if err := <-started; err != nil {
@@ -116,7 +117,8 @@ func (o *Owner) wordOf(n *robustNode) *uint32 {
 // Map maps size bytes, a multiple of the page size, of a file for reading and writing, shared, and writes into the word of that
 // memory that this process lives. The file must not become smaller.
 func (o *Owner) Map(fd int, size int) (*Memory, error) {
-	if size <= 0 || size%page != 0 || int64(size) <= o.head.offset-page {
+	page := page()
+	if size <= 0 || size%page != 0 || int64(size) <= o.head.offset-int64(page) {
 		return nil, fmt.Errorf("callreel: shared memory of %d bytes", size)
 	}
 	all, err := unix.Mmap(-1, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)

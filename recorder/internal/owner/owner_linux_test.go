@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	wordAt = 16
-	size   = 2 * page
-)
+const wordAt = 16
+
+var size = 2 * page()
 
 // TestMain is also the process that owns memory and is killed.
 func TestMain(m *testing.M) {
@@ -51,7 +50,7 @@ func memfd(t *testing.T) *os.File {
 	}
 	f := os.NewFile(uintptr(fd), "owner")
 	t.Cleanup(func() { f.Close() })
-	if err := f.Truncate(size); err != nil {
+	if err := f.Truncate(int64(size)); err != nil {
 		t.Fatal(err)
 	}
 	return f

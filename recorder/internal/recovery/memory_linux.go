@@ -28,7 +28,7 @@ const (
 	MappingName = "/memfd:" + MemfdName
 )
 
-// Offsets of the header's fields. Records begin behind its page.
+// Offsets of the header's fields. Records begin behind it.
 const (
 	HdrMagic         = 0  // u64, stored last
 	HdrVersion       = 8  // u32
@@ -67,7 +67,8 @@ func (m *Memory) Close() error { return m.mem.Close() }
 
 // New lays out a fresh memfd, which the caller goes on to close, for records of that many bytes, and seals it.
 func New(o *owner.Owner, file process.Memfd, records uint64) (*Memory, error) {
-	size := RecordsOff + (records+text.PageSize-1)&^(text.PageSize-1)
+	page := uint64(unix.Getpagesize()) // whole pages are mapped, and what is mapped has to have the size that the header says
+	size := (RecordsOff + records + page - 1) &^ (page - 1)
 	if size > MostSize {
 		return nil, fmt.Errorf("callreel: %w: %d MiB of recovery records", refusal.Err, size>>20)
 	}

@@ -9,10 +9,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/refusal"
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/text"
 )
-
-const PageSize = text.PageSize
 
 // dataSize is how many bytes of data are behind an arena's code: a page that forked children inherit, and the gate's, which is wiped in them.
 const dataSize = 2 * PageSize

@@ -30,7 +30,7 @@ func (s *Target) markFiled(pages []text.Page, maps []process.Mapping, side func(
 				file = nil
 			}
 		}
-		if off := p.Addr - m.Start; !p.Partly && off+PageSize <= uint64(len(file)) && bytes.Equal(file[off:][:PageSize], side(p)) {
+		if off := p.Addr - m.Start; !p.Partly && off+text.PageSize <= uint64(len(file)) && bytes.Equal(file[off:][:text.PageSize], side(p)) {
 			p.File = im.Object
 		}
 	}

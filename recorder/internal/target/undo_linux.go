@@ -182,10 +182,10 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 	at := map[uint64]*text.Page{}
 	var pages []text.Page
 	for i := range patches {
-		addr := patches[i].Addr &^ (PageSize - 1)
+		addr := patches[i].Addr &^ (text.PageSize - 1)
 		if m := process.FindMapping(maps, addr); at[addr] == nil && w.unloadable(addr) && m != nil && m.Perm&process.PermExec != 0 {
 			at[addr] = &text.Page{}
-			pages = append(pages, text.Page{Addr: addr, Old: make([]byte, PageSize)})
+			pages = append(pages, text.Page{Addr: addr, Old: make([]byte, text.PageSize)})
 		}
 	}
 	slices.SortFunc(pages, func(a, b text.Page) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -201,7 +201,7 @@ func (w *undoWork) there(maps []process.Mapping, patches []stub.Patch) ([]stub.P
 		if !w.unloadable(p.Addr) {
 			return false
 		}
-		pg, off := at[p.Addr&^(PageSize-1)], p.Addr&(PageSize-1)
+		pg, off := at[p.Addr&^(text.PageSize-1)], p.Addr&(text.PageSize-1)
 		return pg == nil || pg.Old == nil || text.Crosses(&p) || !bytes.Equal(pg.Old[off:][:len(p.New())], p.New())
 	}), nil
 }
