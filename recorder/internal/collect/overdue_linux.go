@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/overdue"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/reel"
@@ -27,6 +28,8 @@ const (
 	pollsAtOnce  = 50
 	// mostSilent is how many looks are kept of a thread that goes on writing nothing.
 	mostSilent = 64
+	// busyEvery is how often it is looked whether the process works: whether it has used a tenth of that time since.
+	busyEvery = 10 * time.Millisecond
 	// overdueAtOnce is how many threads are looked through in a round.
 	overdueAtOnce = 256
 )
@@ -36,6 +39,9 @@ type asking struct {
 	next    int         // from where in Collector.order on threads are looked through
 	polls   allowedAsks // as of all threads
 	allowed map[uint32]*allowedAsks
+	busy    bool          // the process works
+	busyAt  uint64        // when that was looked at
+	used    time.Duration // the processor time it had used by then
 }
 
 // allowedAsks is how often it may be asked what calls of a function do.
@@ -72,6 +78,19 @@ func (f *allowedAsks) take(now, perSecond uint64, often, atOnce float64) bool {
 	return true
 }
 
+// isBusy says whether the process works.
+func (d *Collector) isBusy(now uint64) bool {
+	a := &d.asking
+	if now-min(a.busyAt, now) < ring.TicksOf(busyEvery, d.TicksPerSecond) {
+		return a.busy
+	}
+	const share = 10
+	used, err := process.CPUTime(d.Target.Process.Pid())
+	passed := time.Duration(float64(now-min(a.busyAt, now)) / float64(d.TicksPerSecond) * float64(time.Second))
+	a.busy, a.busyAt, a.used = err == nil && (used-a.used)*share >= passed, now, used
+	return a.busy
+}
+
 // usual is how many ticks calls of a function that is off take as a rule; 0 if that isn't known, or they are recorded.
 func (d *Collector) usual(id uint32) uint64 {
 	if !d.Switches.IsOff(id) {
@@ -103,23 +122,24 @@ func (d *Collector) heard() (err error) {
 	return err
 }
 
-// waits looks whether a thread waits that has been silent as usual, and says whether it has begun to since it was asked what it does.
-func (d *Collector) waits(k *thread, now uint64) bool {
-	if now < k.poll || !d.asking.polls.take(now, d.TicksPerSecond, pollsASecond, pollsAtOnce) {
-		return false
+// waits looks whether a thread waits that has been silent as usual, and says whether it has begun to since it was asked what it does, or
+// is in the same wait as then.
+func (d *Collector) waits(k *thread, now uint64) (begun, same bool) {
+	if !d.asking.polls.take(now, d.TicksPerSecond, pollsASecond, pollsAtOnce) {
+		return false, false
 	}
 	k.poll = now + ring.TicksOf(pollEvery, d.TicksPerSecond)
 	wait, is, err := d.Target.Process.Waits(k.tid)
 	if err != nil || !is {
-		return false
+		return false, false
 	}
 	k.silence.Waits(wait, now)
 	if wait == k.waited { // who waits for long may wait for much longer
 		k.poll = max(k.poll, now+(now-min(k.waitedAt, now))/4)
-		return false
+		return false, true
 	}
 	k.waited, k.waitedAt = wait, now
-	return true
+	return true, false
 }
 
 // ask asks what threads do that have written nothing for long, within a call. It returns for how long it may be rested.
@@ -130,6 +150,9 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 	now := ring.Ticks()
 	ticks := func(t time.Duration) uint64 { return ring.TicksOf(t, d.TicksPerSecond) }
 	rest := ticks(longest)
+	if d.isBusy(now) { // a thread that writes next to nothing may come to something slow at any time
+		rest = min(rest, ticks(leastOverdue))
+	}
 	for range min(len(d.order), overdueAtOnce) {
 		d.asking.next++
 		k := d.order[d.asking.next%len(d.order)]
@@ -141,10 +164,18 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 		is := now - min(k.silence.Last, now)
 		usual := overdueTimes * d.Tally.Usual(in.ID())
 		loose := is < usual || !open
+		again, begun, same := loose && k.asked > 0, false, false
+		if again && (is >= due || now >= k.poll) {
+			begun, same = d.waits(k, now)
+		}
 		switch {
-		case is < due && !(loose && k.asked > 0 && d.waits(k, now)):
+		case same && is >= due: // it does what it did: there are only so many looks
+			k.asked = is
+			rest = min(rest, max(is/4, ticks(leastRest)))
+			continue
+		case is < due && !begun:
 			rest = min(rest, due-is)
-			if loose && k.asked > 0 {
+			if again {
 				rest = min(rest, max(k.poll-min(k.poll, now), ticks(leastRest)))
 			}
 			continue

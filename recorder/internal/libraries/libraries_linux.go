@@ -127,8 +127,6 @@ func Start(ctx context.Context, c Config, searched []process.Mapping) *Libraries
 // End ends the looking, and waits for that. It returns what came and went, and the ID that the next function would get.
 func (l *Libraries) End() (Counts, uint32) {
 	l.cancel()
-	memory := l.Target.Memory
-	memory.WakeLoads()
 	<-l.done
 	return l.took, l.Next
 }
@@ -137,6 +135,7 @@ func (l *Libraries) run(ctx context.Context) {
 	defer close(l.done)
 	least := l.Interval
 	defer l.loads.pass()
+	defer l.loads.listen(ctx)()
 	for rest := least; ; {
 		told := l.loads.wait(ctx, rest)
 		if ctx.Err() != nil || l.Target.Sandboxed() {

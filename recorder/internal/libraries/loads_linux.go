@@ -15,6 +15,7 @@ import (
 // time: without it nobody waits, and libraries are looked for at the usual times.
 type loads struct {
 	memory *ring.Memory // nil where nothing is heard
+	heard  chan uint32  // the number of the latest load
 	upTo   uint32       // the load that was heard of last
 	left   time.Duration
 	since  time.Time // that left is of
@@ -27,10 +28,13 @@ const (
 	creditShare = 10
 	// smallText is how many bytes of code may have been loaded for the thread to wait for their planning, of some ms a megabyte.
 	smallText = 2 << 20
+	// listenFor is for how long a thread listens in one go. It is in a system call meanwhile, and Go's runtime looks after that up to 20,000
+	// times a second, for some milliseconds: it is to begin seldom.
+	listenFor = 10 * time.Second
 )
 
 func newLoads(s *target.Target) loads {
-	l := loads{left: mostCredit, since: time.Now(), ready: make(chan struct{}, 1)}
+	l := loads{left: mostCredit, since: time.Now(), ready: make(chan struct{}, 1), heard: make(chan uint32)}
 	if s.Runtime.Loads {
 		l.memory = s.Memory
 	}
@@ -43,40 +47,57 @@ func (l *loads) fetched() {
 	case l.ready <- struct{}{}:
 	default: // it is known already
 	}
-	if l.memory != nil {
+}
+
+// listen hears of loads until end is called. What comes while nobody asks is heard of then.
+func (l *loads) listen(ctx context.Context) (end func()) {
+	if l.memory == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for seen := uint32(0); ctx.Err() == nil; {
+			l.memory.WaitLoads(seen, listenFor)
+			if n := l.memory.Loads(); n != seen {
+				seen = n
+				select {
+				case l.heard <- n:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
 		l.memory.WakeLoads()
+		<-ended
 	}
 }
 
 // wait waits for that long, or until a library is loaded, if there is credit for it, or has been fetched for, and says whether one has been.
 func (l *loads) wait(ctx context.Context, rest time.Duration) (told bool) {
-	for until := time.Now().Add(rest); ; {
-		now := time.Now()
-		rest := until.Sub(now)
-		if l.memory == nil || l.earn(now) <= 0 {
-			select {
-			case <-ctx.Done():
-			case <-l.ready:
-				return true
-			case <-time.After(rest):
-			}
-			rest = 0
-		}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	heard := l.heard
+	if l.memory == nil || l.earn(time.Now()) <= 0 {
+		heard = nil
+	}
+	for {
 		select {
+		case <-ctx.Done():
+			return false
 		case <-l.ready:
 			return true
-		default:
-		}
-		if l.memory != nil {
-			if n := l.memory.Loads(); n != l.upTo {
-				l.upTo = n
+		case n := <-heard:
+			if int32(n-l.upTo) > 0 { // it wasn't seen to with one that came before
+				l.upTo = l.memory.Loads()
 				return true
 			}
-		}
-		if rest <= 0 || ctx.Err() != nil {
+		case <-timer.C:
 			return false
 		}
-		l.memory.WaitLoads(l.upTo, rest)
 	}
 }
 

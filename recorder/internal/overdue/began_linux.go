@@ -59,9 +59,11 @@ func (s *Silence) begin(before uint64) {
 	for _, c := range s.began.calls {
 		s.enter(c, tick)
 	}
-	s.outer = append(s.outer, s.began.calls...)
+	for _, c := range s.began.calls {
+		s.outer.open = append(s.outer.open, outerCall{c, before})
+	}
 	if len(s.began.calls) > 0 {
-		s.inside, s.seenAt = tick, before
+		s.inside = tick
 	}
 	s.began.calls = nil
 }

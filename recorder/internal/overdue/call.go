@@ -7,6 +7,8 @@ type Call struct{ SP, ID uint32 }
 type Look struct {
 	Tick  uint64
 	Calls []Call
+	// Within is the recorded call that the look was at: what it has seen lies within that. None says that it was at all of the stack.
+	Within Call
 	// Wait is how often the thread had begun to wait by then, 0 if it wasn't found waiting. What two looks have seen in the same wait are the same
 	// calls.
 	Wait uint64

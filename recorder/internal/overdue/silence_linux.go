@@ -23,8 +23,7 @@ type Silence struct {
 	held     []reel.Event // entries, each below the one before
 	payloads []ring.Payload
 	looks    []Look
-	outer    []Call // calls that were seen and go on around what is recorded, outermost first
-	seenAt   uint64 // the tick at which those of outer were seen last
+	outer    outer
 	inner    inner  // what goes on within what is recorded
 	began    opened // of which nothing was put out yet
 	inside   uint64 // the tick of the last event within them
@@ -37,7 +36,7 @@ type Silence struct {
 func (s *Silence) Held() int { return len(s.held) }
 
 // Around says whether calls that were seen go on around what is recorded.
-func (s *Silence) Around() bool { return len(s.outer) > 0 }
+func (s *Silence) Around() bool { return len(s.outer.open) > 0 }
 
 // Heard adds what was seen.
 func (s *Silence) Heard(l Look) { s.looks = append(s.looks, l) }
@@ -102,7 +101,7 @@ func (s *Silence) End() ([]reel.Event, []ring.Payload) {
 		to = max(to, s.looks[i].last())
 	}
 	s.speak(to)
-	s.held, s.payloads, s.outer = s.held[:0], s.payloads[:0], s.outer[:0]
+	s.held, s.payloads, s.outer.open = s.held[:0], s.payloads[:0], s.outer.open[:0]
 	return s.events, s.with
 }
 
@@ -130,13 +129,8 @@ func (s *Silence) unheld(until uint64) []Look {
 	looks := slices.DeleteFunc(s.looks, func(l Look) bool { return l.Tick < s.Last || l.Tick > until })
 	for i := range looks { // a look at all of a stack sees them, too
 		looks[i].until = min(looks[i].until, until)
-		looks[i].Calls = slices.DeleteFunc(looks[i].Calls, func(c Call) bool {
-			is := slices.Contains(s.outer, c)
-			if is {
-				s.seenAt = looks[i].last()
-			}
-			return is
-		})
+		s.goOn(&looks[i])
+		looks[i].Calls = slices.DeleteFunc(looks[i].Calls, s.outer.has)
 	}
 	var around []Call
 	if len(looks) > 0 && len(s.held) > 0 {
@@ -157,7 +151,7 @@ func (s *Silence) unheld(until uint64) []Look {
 		e := &s.held[i]
 		for len(around) > 0 && int32(around[0].SP-e.SP) > 0 {
 			s.enter(around[0], e.Time)
-			s.outer, s.seenAt = append(s.outer, around[0]), looks[len(looks)-1].last()
+			s.outer.add(around[0], &looks[len(looks)-1])
 			around = around[1:]
 		}
 		if len(s.payloads) > 0 && s.payloads[0].Event == i {
@@ -180,32 +174,6 @@ func (s *Silence) enter(c Call, tick uint64) {
 func (s *Silence) next(e *reel.Event) int {
 	s.leave(e)
 	return len(s.events)
-}
-
-// otherStack is how far above a call's frame a stack pointer is that of another stack, of a coroutine or for signals, in bytes.
-const otherStack = 8 << 20
-
-// leave ends the calls around what is recorded that an event isn't within, and those that were seen too long ago to be the same still. Nothing is
-// known of when they ended but that it was behind the last event that was within, unless the event is their exit.
-func (s *Silence) leave(e *reel.Event) {
-	down := len(s.outer)
-	for down > 0 && e.SP-s.outer[down-1].SP < otherStack {
-		down--
-	}
-	is := down < len(s.outer) && e.IsExit() && s.outer[down] == Call{e.SP, e.ID()}
-	for i := 0; i < down && !is; i++ {
-		if e.Time > s.seenAt && e.Time-s.seenAt > s.reach(s.outer[i].ID) {
-			down = i
-		}
-	}
-	for n := len(s.outer); n > down; n-- {
-		c := s.outer[n-1]
-		s.outer = s.outer[:n-1]
-		if n == down+1 && is {
-			return
-		}
-		s.events = append(s.events, reel.Exit(s.inside, c.SP, c.ID))
-	}
 }
 
 // put puts out an event of the thread.

@@ -121,6 +121,43 @@ func TestWhatWasSeenAroundEndsInTime(t *testing.T) {
 	}
 }
 
+// What was seen around a call ends when a look doesn't see it any more, and when one sees a call of the same function so much later that it is
+// another: what is seen around the next call then stands in the reel.
+func TestWhatWasSeenAroundIsLookedForAgain(t *testing.T) {
+	for name, between := range map[string]Look{
+		"another function":  {Tick: 3000, Calls: []Call{{900, 2}, {800, 6}}, Wait: 2},
+		"much later":        {Tick: 9000, Calls: []Call{{900, 2}, {800, 3}}, Wait: 2, Loose: true},
+		"nothing of them":   {Tick: 3000, Loose: true},
+		"within another":    {Tick: 3000, Within: Call{950, 7}},
+		"in the same wait":  {Tick: 9000, Calls: []Call{{900, 2}, {800, 3}}, Wait: 1, Loose: true},
+		"within, and alive": {Tick: 3000, Within: Call{700, 4}},
+	} {
+		s := Silence{Usual: func(uint32) uint64 { return 10 }, Least: 1000}
+		var all []reel.Event
+		take := func(events []reel.Event, _ []ring.Payload) { all = append(all, events...) }
+		take(s.Next([]reel.Event{reel.Entry(100, 1000, 1)}, nil, 100, 100))
+		take(s.Next([]reel.Event{reel.Entry(200, 700, 4)}, nil, 200, 200))
+		s.Heard(Look{Tick: 500, Calls: []Call{{900, 2}, {800, 3}}, Wait: 1, Loose: true})
+		take(s.Next([]reel.Event{reel.Exit(1000, 700, 4)}, nil, 1000, 1000))
+		s.Heard(between)
+		take(s.Next([]reel.Event{reel.Entry(10_000, 700, 4)}, nil, 10_000, 10_000))
+		s.Heard(Look{Tick: 10_300, Calls: []Call{{900, 2}, {850, 5}, {800, 3}}, Wait: 3, Loose: true})
+		take(s.Next([]reel.Event{reel.Exit(11_000, 700, 4), reel.Exit(11_100, 1000, 1)}, nil, 11_000, 11_100))
+		take(s.End())
+		until := uint64(1000)
+		if name == "another function" { // this one has been seen there once more
+			until = 10_000
+		}
+		if got := spans(all); !slices.Contains(got, span{2, 200, until, false}) || !slices.Contains(got, span{2, 10_000, 11_000, false}) ||
+			!slices.Contains(got, span{3, 10_000, 11_000, false}) || !slices.Contains(got, span{5, 10_000, 11_000, false}) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if s.Around() {
+			t.Errorf("%s: something goes on in the end", name)
+		}
+	}
+}
+
 // Whatever comes: the thread's own events stay as they are, in their order, with what they carry, and time doesn't go back.
 func FuzzSilence(f *testing.F) {
 	f.Add([]byte("aAbBcC\x00\x01\x02dDeE\xff\xfe"))

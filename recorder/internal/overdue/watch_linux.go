@@ -128,7 +128,7 @@ func (w *Watch) run(ctx context.Context) {
 
 // look takes a thread's stack.
 func (w *Watch) look(ctx context.Context, h *sampler.Holder, q Question) (a Answer, seen bool) {
-	a.Question, a.Loose = q, q.Usual
+	a.Question, a.Loose, a.Look.Within = q, q.Usual, q.Within
 	frames, looked := w.frames(ctx, h, &a)
 	for looks := 0; q.Began && len(frames) == 0 && time.Since(w.made) < beganTries; {
 		if looked {
