@@ -60,7 +60,7 @@ func (s *Silence) begin(before uint64) {
 		s.enter(c, tick)
 	}
 	for _, c := range s.began.calls {
-		s.outer.open = append(s.outer.open, outerCall{c, before})
+		s.outer.open = append(s.outer.open, outerCall{Call: c, seen: before})
 	}
 	if len(s.began.calls) > 0 {
 		s.inside = tick

@@ -12,10 +12,10 @@ type outer struct {
 	wait uint64      // of the look that has seen them last
 }
 
-// outerCall is a call, and the tick at which it was seen last.
+// outerCall is a call, the tick at which it was seen last, and that from which on an event may be too late for it.
 type outerCall struct {
 	Call
-	seen uint64
+	seen, due uint64
 }
 
 func (o *outer) has(c Call) bool {
@@ -24,7 +24,7 @@ func (o *outer) has(c Call) bool {
 
 // add adds a call that a look has seen within the others.
 func (o *outer) add(c Call, l *Look) {
-	o.open, o.wait = append(o.open, outerCall{c, l.last()}), l.Wait
+	o.open, o.wait = append(o.open, outerCall{Call: c, seen: l.last()}), l.Wait
 }
 
 // saw notes that so many go on at a tick.
@@ -74,7 +74,7 @@ func (s *Silence) leave(e *reel.Event) {
 	}
 	is := down < len(open) && e.IsExit() && open[down].Call == Call{e.SP, e.ID()}
 	for i := 0; i < down && !is; i++ {
-		if c := &open[i]; e.Time > c.seen && e.Time-c.seen > s.reach(c.ID) {
+		if c := &open[i]; e.Time >= c.due && s.isOver(c, e.Time) {
 			down = i
 		}
 	}
@@ -84,6 +84,20 @@ func (s *Silence) leave(e *reel.Event) {
 		return
 	}
 	s.leaveTo(down)
+}
+
+// isOver says whether a call was seen so long ago that it can't be the same any more, and when that is to be looked at again: what is usual may be
+// another thing by then.
+func (s *Silence) isOver(c *outerCall, tick uint64) bool {
+	reach := s.reach(c.ID)
+	if tick > c.seen && tick-c.seen > reach {
+		return true
+	}
+	c.due = tick + s.Least
+	if end := c.seen + reach; end >= reach {
+		c.due = min(c.due, end+1)
+	}
+	return false
 }
 
 // leaveTo ends those calls around what is recorded that are within so many of them.
