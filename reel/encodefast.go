@@ -35,13 +35,26 @@ func (e *encoder) encodeOutermost(ev *Event) bool {
 	}
 	time := zigzag(delta - uint64(s.delta))
 	s.delta, e.last = uint32(delta), ev.Time
-	e.put(time<<2 | codeSpelled)
-	e.put(uint64(ev.Word)<<1 | 1)
+	e.putTwo(time<<2|codeSpelled, uint64(ev.Word)<<1|1)
 	seed := seedOf(ev.Word)
 	top.path = pathAfter(top.path, seed)
 	e.depth++
 	e.stack[e.depth%stackSlots] = openFrame{sp: ev.SP, seed: seed}
 	return true
+}
+
+// putTwo writes two numbers as put does. Most have at most two bytes: those take one store, and no branch that depends on how many they have.
+func (e *encoder) putTwo(a, b uint64) {
+	const twoBytes = 1 << 14
+	if a >= twoBytes || b >= twoBytes {
+		e.put(a)
+		e.put(b)
+		return
+	}
+	moreA, moreB := (1<<7-1-a)>>63, (1<<7-1-b)>>63 // 1 from 128 on
+	codeA, codeB := (a<<1|1)<<moreA, (b<<1|1)<<moreB
+	binary.LittleEndian.PutUint32(e.buf[e.pos:], uint32(codeA|codeB<<(8+8*moreA)))
+	e.pos += int(2 + moreA + moreB)
 }
 
 // The loop goes by offsets: from the encoder to its frames and slots, which multiplications and masks keep within, and from the first event.
