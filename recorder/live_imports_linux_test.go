@@ -110,14 +110,15 @@ func TestCallsByImportsAreWhatTheProgramCounts(t *testing.T) {
 					if name == "lazy" && key == "chosen" || name == "no PIE" && key == "chosen" || name == "-O0" && key == "chosen" {
 						continue // nobody knows what the resolver will choose
 					}
-					if calls[function] != counts[key] {
+					if n := calls[function]; n > counts[key] || n < counts[key]-timeless(with, counts[key]) {
 						t.Errorf("%s: %d calls recorded, %d made", function, calls[function], counts[key])
 					}
 				}
-				if calls["lib_call"] != counts["call"]+counts["thrown"] {
+				if n, made := calls["lib_call"], counts["call"]+counts["thrown"]; n > made || n < made-timeless(with, made) {
 					t.Errorf("lib_call: %d calls recorded, %d made, %d of which longjmp has left", calls["lib_call"], counts["call"], counts["thrown"])
 				}
-				if n := calls["lib_taken"]; n != 0 && (name != "no PIE" || n != counts["taken"]) { // there the address is that of the PLT's entry
+				taken := counts["taken"]
+				if n := calls["lib_taken"]; n != 0 && (name != "no PIE" || n > taken || n < taken-timeless(with, taken)) { // there the address is that of the PLT's entry
 					t.Errorf("%d calls of a function of which the program has the address", calls["lib_taken"])
 				}
 				for function, n := range whole {
