@@ -15,6 +15,10 @@ const often = 20 * time.Millisecond
 // The clock is good to some ten nanoseconds; this is 100 ns at 3 GHz, and twice that at 1.5 GHz.
 const clockError = 300
 
+// stolen is how much of a stint before a wait the machine's host may have taken, in ticks, where it shares its processors with others. The
+// kernel doesn't count that as the thread's, so the wait begins as much earlier.
+const stolen = 50_000
+
 func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 	each(t, func(t *testing.T, o sched.Options) {
 		p := target(t, "waits", "3", "400")
@@ -31,7 +35,7 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 		for _, s := range stamps {
 			byThread[int(s[0])] = append(byThread[int(s[0])], s)
 		}
-		numbersRight, long := 0, uint64(0)
+		numbersRight, long, early := 0, uint64(0), uint64(0)
 		for tid, waits := range byThread {
 			events := got.events[tid]
 			first, last := waits[0][1], waits[len(waits)-1][2]
@@ -43,8 +47,10 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 				for k < len(waits) && waits[k][2]+clockError < e.Time {
 					k++
 				}
-				if k == len(waits) || e.Time+clockError < waits[k][1] {
-					t.Errorf("thread %d: blocked at %d outside of any wait: %d before the next", tid, e.Time, int64(waits[min(k, len(waits)-1)][1]-e.Time))
+				if k < len(waits) && e.Time+clockError < waits[k][1] && waits[k][1]-e.Time < stolen && e.Syscall == int32(waits[k][3]) {
+					early++
+				} else if k == len(waits) || e.Time+clockError < waits[k][1] {
+					t.Errorf("thread %d: blocked at %d outside of any wait: %d before the next; %+v", tid, e.Time, int64(waits[min(k, len(waits)-1)][1]-e.Time), e)
 					continue
 				}
 				end := i + 1
@@ -66,6 +72,9 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 		// Time that the machine's host took within a stint is told at its beginning.
 		if long > got.stats.Odd+uint64(len(stamps)/100) {
 			t.Errorf("%d waits weren't over when they were", long)
+		}
+		if early > got.stats.Odd+uint64(len(stamps)/100) {
+			t.Errorf("%d waits began before they did", early)
 		}
 		if w.WakeUps() && numbersRight < len(stamps)*98/100 {
 			t.Errorf("%d of %d waits have their system call", numbersRight, len(stamps))
@@ -149,8 +158,13 @@ func TestSumsAgreeWithTheKernels(t *testing.T) {
 			t.Logf("thread %d: ran %.6f s, the kernel says %.6f; ready %.6f + %.6f, the kernel says %.6f; unknown %.6f; ran %.0f times",
 				tid, ran, kernelRan, ready, pending, kernelReady, unknown, stints)
 			// Besides 1 %: the kernel counts a thread that runs at each of its ticks, so up to 10 ms late. And where one
-			// that is woken preempts another, it counts the way there, some microseconds, as the woken one's.
-			slack := 0.010 + 5e-6*stints + unknown
+			// that is woken preempts another, it counts the way there, some microseconds, as the woken one's. perf's events are
+			// further from where it counts: 5 to 6 microseconds were seen on a quiet virtual machine, 17 on a busy one.
+			each := 5e-6
+			if !w.WakeUps() {
+				each = 20e-6
+			}
+			slack := 0.010 + each*stints + unknown
 			if math.Abs(ran-kernelRan) > 0.01*kernelRan+slack {
 				t.Errorf("thread %d ran %.6f s, the kernel says %.6f", tid, ran, kernelRan)
 			}
