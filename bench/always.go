@@ -25,7 +25,7 @@ const slowEvery = 100_000
 const aMinute = 59 * time.Second
 
 // slowRequest keeps redis busy for some tens of milliseconds.
-const slowRequest = "EVAL \"local i=0 while i<1000000 do i=i+1 end return 1\" 0\r\n"
+const slowRequest = "EVAL \"local i=0 while i<5000000 do i=i+1 end return 1\" 0\r\n"
 
 // armedLong is what came of a recorder that was armed for long.
 type armedLong struct {
