@@ -16,10 +16,13 @@ const (
 	kindNotCode               // no code is there
 )
 
-// finish derives what a fast walk looks at.
-func (e *entry) finish() {
-	if e.kind != kindNone && e.kind < kindAsk {
+// finish derives what a fast walk looks at. It goes from return address to return address.
+func (e *entry) finish(exact bool) {
+	if !exact && e.kind != kindNone && e.kind < kindAsk {
 		e.traits |= plain
+	}
+	if e.least = 1; e.by == ByFramePointer {
+		e.least = 16 // the frame record is on the stack, not below it
 	}
 	if e.need = plain; e.traits&guess != 0 {
 		e.need |= afterCall
@@ -40,6 +43,7 @@ type entry struct {
 	flags  Flags // of the frame itself: SignalFrame
 	traits traits
 	need   traits // of the caller's address, in a fast walk
+	least  uint8  // of kindFP: bytes from the stack pointer to the CFA, at least
 }
 
 // traits are what else is known of an address.
@@ -67,9 +71,13 @@ type cache [1 << cacheBits]entry
 
 // keyOf tells an address to be executed from the same address returned to. Return
 // addresses come as they are, since nearly all are; those of a program have zeros on
-// top (Arch.isCode), so that the two never meet.
-func keyOf(pc uint64, exact bool) uint64 {
-	if exact {
+// top (Arch.isCode), so that the two never meet. What is no address of code has one key, for all
+// that is known of it is the same.
+func (a *Arch) keyOf(pc uint64, exact bool) uint64 {
+	switch {
+	case !a.isCode(pc):
+		return 0
+	case exact:
 		return ^pc
 	}
 	return pc

@@ -14,7 +14,7 @@ func TestAddressesOfAStackStayKnown(t *testing.T) {
 		base := uint64(0x5500_0000_0000) + random.Uint64N(1<<36)<<12
 		var keys []uint64
 		for range 70 {
-			key := keyOf(base+random.Uint64N(1<<20), false)
+			key := AMD64.keyOf(base+random.Uint64N(1<<20), false)
 			if _, known := c.slot(key); !known {
 				c[c.slotFor(key)] = entry{key: key, kind: kindSP}
 			}

@@ -8,7 +8,7 @@ import (
 
 // compile finds out what to do at an address.
 func (w *Walker) compile(pc uint64, exact bool) entry {
-	e := entry{key: keyOf(pc, exact), kind: kindNotCode}
+	e := entry{key: w.arch.keyOf(pc, exact), kind: kindNotCode}
 	if !w.arch.isCode(pc) {
 		return e
 	}

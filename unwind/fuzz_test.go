@@ -76,7 +76,7 @@ func walkFuzzed(t *testing.T, arch *unwind.Arch, f *fuzzProcess, regs []byte) {
 		t.Errorf("%d frames and %v, then %d and %v", len(first), end, len(again), endAgain)
 	}
 	for k := range min(len(first), len(again)) {
-		if first[k].PC != again[k].PC || first[k].SP != again[k].SP {
+		if first[k].PC != again[k].PC || first[k].SP != again[k].SP || first[k].By != again[k].By {
 			t.Errorf("frame %d is %+v, then %+v", k, first[k], again[k])
 		}
 	}

@@ -180,7 +180,7 @@ func (w *Walker) apply(row *cfi.Row, r *Registers, all bool) (Registers, End, bo
 		switch {
 		case ok:
 			next.Set(reg, v)
-		case !all || reg == a.sp:
+		case reg == a.sp || !all && end.Reason == LostRegister: // with all registers it may be known
 			return next, end, false
 		default:
 			next.Forget(reg) // nothing may depend on it

@@ -161,11 +161,11 @@ func (w *Walker) original(r *Registers) bool {
 
 // find returns the slot of an address's entry, which is made when there is none.
 func (w *Walker) find(pc uint64, exact bool) uint32 {
-	key := keyOf(pc, exact)
+	key := w.arch.keyOf(pc, exact)
 	slot, known := w.cache.slot(key)
 	if !known {
 		made := w.compile(pc, exact) // may forget all entries
-		made.finish()
+		made.finish(exact)
 		slot = w.cache.slotFor(key)
 		w.cache[slot] = made
 	}
@@ -210,7 +210,7 @@ func (w *Walker) fast(frames []Frame, limit int) []Frame {
 		var cfa uint64
 		if e.kind == kindSP {
 			cfa = sp + uint64(int64(e.cfaOff))
-		} else if cfa = fp + uint64(int64(e.cfaOff)); e.kind != kindFP || cfa <= sp || cfa&7 != 0 {
+		} else if cfa = fp + uint64(int64(e.cfaOff)); e.kind != kindFP || cfa < sp+uint64(e.least) || cfa&7 != 0 {
 			break
 		}
 		at := (cfa - 8 - base) / 8
