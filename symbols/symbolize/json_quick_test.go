@@ -52,6 +52,7 @@ var usual = []struct {
 	{`{"images":[{"id":"abcd","load":"0x1000","size":65536,"path":"/bin/a"}],"threads":[{"tid":1,"frames":[{"address":"0x1234"},{"address":4661}]}]}`, true},
 	{` { "images" : [ ] , "threads" : [ { "tid":12, "name":"main", "frames" : [ ] } , {"frames":[{"address":"0xffffffffffffffff"}]} ] } ` + "\n", true},
 	{`{"images":[{"path":"a]\"}","load":1}],"threads":[]}`, true},
+	{`{"images":[{"load":"0x1000"}],"threads":[{"tid":1,"frames":[{"address":"0x1234"},{"address":4661}]}]}`, true},
 	{`{"images":[{"id":"abcd","load":"0x1000"}],"threads":[{"tid":1,"frames":[{"address":"0x1234","kind":"signal"}]}]}`, false},
 	{`{"images":[],"threads":[{"tid":"io","frames":[{"address":01}]}]}`, false},
 	{`{"threads":[{"frames":[1,2]}],"images":[{"id":"ab","load":0}]}`, false},

@@ -38,8 +38,8 @@ type jsonWriter struct {
 
 	lines bool // one capture is one line
 
-	image     *Image // whose name is in imageText, as JSON
-	imageText []byte
+	image     *Image      // whose name is in imageText
+	imageText []byte      // `"image":"…",`; nothing when it has no name
 	texts     []callTexts // used again
 
 	members int // written of the capture
@@ -273,11 +273,14 @@ func (j *jsonWriter) quick(n *Named) error {
 		if name == "" {
 			name = n.Image.ID
 		}
-		j.image, j.imageText = n.Image, safejson.AppendString(j.imageText[:0], name)
+		j.image, j.imageText = n.Image, j.imageText[:0]
+		if name != "" { // an image may be known by its load address alone
+			j.imageText = append(safejson.AppendString(append(j.imageText, `"image":`...), name), ',')
+		}
 	}
 	b := append(j.w.AvailableBuffer(), `{"address":"0x`...)
-	b = append(strconv.AppendUint(b, n.Address, 16), `","image":`...)
-	b = append(append(b, j.imageText...), `,"offset":"0x`...)
+	b = append(strconv.AppendUint(b, n.Address, 16), `",`...)
+	b = append(append(b, j.imageText...), `"offset":"0x`...)
 	b = append(strconv.AppendUint(b, n.Offset, 16), `","inline":[`...)
 	b = append(n.texts.appendCalls(b, n.found, &j.texts), ']')
 	if n.Reason != "" {
