@@ -3,6 +3,7 @@ package object
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,7 @@ func TestErrorsNameFileSectionAndOffset(t *testing.T) {
 		t.Fatalf("no %s", name)
 		return 0
 	}
+	last := open(t, path).Section(".symtab").Size/24 - 1 // symbol: one that has a name
 	for _, test := range []struct {
 		name   string
 		damage func(i *Image, b []byte)
@@ -77,7 +79,9 @@ func TestErrorsNameFileSectionAndOffset(t *testing.T) {
 		{"entry size of .symtab", func(i *Image, b []byte) { b[section(i, ".symtab")+56] = 7 }, symbolsError, "entry size 7, want 24"},
 		{"size of .symtab", func(i *Image, b []byte) { b[section(i, ".symtab")+32+6] = 1 }, symbolsError, "reach beyond the end of the file"},
 		{"strings of .symtab", func(i *Image, b []byte) { b[section(i, ".symtab")+40] = 200 }, symbolsError, "string table index 200"},
-		{"name of a symbol", func(i *Image, b []byte) { binary.LittleEndian.PutUint32(b[i.Section(".symtab").Off+24*9:], 1<<30) }, symbolsError, "symbol 9: name at offset 0x40000000"},
+		{"name of a symbol", func(i *Image, b []byte) {
+			binary.LittleEndian.PutUint32(b[i.Section(".symtab").Off+24*last:], 1<<30)
+		}, symbolsError, fmt.Sprintf("symbol %d: name at offset 0x40000000", last)},
 		{"size of .rela.dyn", func(i *Image, b []byte) { b[section(i, ".rela.dyn")+32]++ }, relocsError, "relocations .rela.dyn"},
 		{"offset of .eh_frame", func(i *Image, b []byte) { b[section(i, ".eh_frame")+24+7] = 0xff }, ehFrameError, "section .eh_frame at 0xff"},
 	} {

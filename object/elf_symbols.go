@@ -38,6 +38,7 @@ func (e *elfFile) readSymbols() ([]Symbol, error) {
 		return nil, errors.Join(err, e.errorf("%w", over))
 	}
 	m := newSymbolMerger(count)
+	m.bySection = e.Type == Relocatable
 	err = errors.Join(err, e.visitSymbols(tables, func(s *Symbol) bool {
 		m.add(s)
 		return true

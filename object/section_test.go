@@ -126,13 +126,13 @@ func TestMiniDebugInfoNamesWhatIsStripped(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range got {
-		found[oracleSymbol{s.Name, s.Addr, s.Defined()}] = s
+		found[oracleSymbol{s.Name, s.Addr, s.Defined(), ""}] = s
 	}
 	if len(want) < 4 {
 		t.Fatalf("only %d functions to find", len(want))
 	}
 	for _, w := range want {
-		s, ok := found[oracleSymbol{w.Name, w.Addr, true}]
+		s, ok := found[oracleSymbol{w.Name, w.Addr, true, ""}]
 		if !ok {
 			t.Errorf("%s at %#x is missing", w.Name, w.Addr)
 			continue
@@ -262,10 +262,10 @@ func TestBothByteOrdersAndClassesAreRead(t *testing.T) {
 			if err != nil || len(list) != 3 {
 				t.Fatalf("%d symbols, %v, want 3", len(list), err)
 			}
-			want := readelfSymbols(t, path)
+			want := readelfSymbols(t, path, i.Type)
 			for k := range list {
 				s := &list[k]
-				if facts := want[oracleSymbol{s.Name, s.Addr, true}]; facts == nil || !facts.rest[asReadelf(s)] {
+				if facts := want[oracleKey(s, i.Type)]; facts == nil || !facts.rest[asReadelf(s)] {
 					t.Errorf("%+v is not what readelf says", *s)
 				}
 			}

@@ -28,7 +28,10 @@ func slotsOf(t *testing.T, i *Image) (list []string) {
 
 // Slots are those that readelf shows, by the sections and without them.
 func TestSlotsAreThoseOfReadelf(t *testing.T) {
-	kinds := map[string]string{"R_X86_64_JUMP_SLO": "jump", "R_X86_64_JUMP_SLOT": "jump", "R_X86_64_GLOB_DAT": "data", "R_X86_64_64": "word"}
+	kinds := map[string]string{
+		"R_X86_64_JUMP_SLO": "jump", "R_X86_64_JUMP_SLOT": "jump", "R_X86_64_GLOB_DAT": "data", "R_X86_64_64": "word",
+		"R_AARCH64_JUMP_SL": "jump", "R_AARCH64_JUMP_SLOT": "jump", "R_AARCH64_GLOB_DA": "data", "R_AARCH64_GLOB_DAT": "data", "R_AARCH64_ABS64": "word",
+	}
 	source := "extern int puts(const char *), rename(const char *, const char *); extern char **environ; void *pointer = puts;\n" +
 		"int own(void) { return 1; } int f(void) { return puts(\"x\") + own() + (environ != 0); } void *g(void) { return rename; }\n"
 	file := filepath.Join(t.TempDir(), "slots.c")

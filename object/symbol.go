@@ -134,7 +134,7 @@ func (i *Image) VisitSymbols(visit func(*Symbol) bool) error {
 
 // Symbols returns all named symbols of .symtab and .dynsym and the functions of
 // .gnu_debugdata, in this order. A symbol in several tables (same name, same
-// address, or the same undefined name) is returned once, with Dynamic set when
+// address, in a relocatable file in the same section, or the same undefined name) is returned once, with Dynamic set when
 // .dynsym has it and the first table as its Source. Of a Mach-O file they are the
 // symbols of LC_SYMTAB in its order, without the debugger's own (STABS); none has a
 // size but a common one (see FunctionSymbols).

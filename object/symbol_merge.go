@@ -13,6 +13,9 @@ type symbolMerger struct {
 	list  []Symbol
 	slots []uint64 // upper half: of the hash; lower half: index+1 into list, 0 when free
 	seed  maphash.Seed
+
+	// bySection tells symbols apart whose addresses are offsets in their sections.
+	bySection bool
 }
 
 // newSymbolMerger makes room for count symbols; more may be added.
@@ -54,7 +57,7 @@ func (m *symbolMerger) start(hash uint64) int {
 
 func (m *symbolMerger) next(at int) int { return (at + 1) & (len(m.slots) - 1) }
 
-// add appends a symbol unless the same name at the same address is there; that one
+// add appends a symbol unless the same name at the same place is there; that one
 // then learns what the new one knows better.
 func (m *symbolMerger) add(s *Symbol) {
 	if 2*(len(m.list)+1) > len(m.slots) {
@@ -67,7 +70,7 @@ func (m *symbolMerger) add(s *Symbol) {
 			continue
 		}
 		old := &m.list[uint32(m.slots[at])-1]
-		if old.Addr == s.Addr && old.Name == s.Name && old.Defined() == s.Defined() {
+		if old.Addr == s.Addr && old.Name == s.Name && old.Defined() == s.Defined() && (!m.bySection || old.Section == s.Section) {
 			old.learn(s)
 			return
 		}
