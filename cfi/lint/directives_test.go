@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -327,7 +328,11 @@ func TestSingleMistakesAreFound(t *testing.T) {
 			})
 		}
 	}
-	for name, share := range map[string]float64{"libm.so.6": share, "libcrypto.so.3": share, "libgcc_s.so.1": share, "libffi.so.8": handWritten} {
+	libraries := map[string]float64{"libm.so.6": share, "libcrypto.so.3": share, "libgcc_s.so.1": share, "libffi.so.8": handWritten}
+	if runtime.GOARCH == "arm64" { // where compilers say when a register is itself again, and libgcc's unwinder of two dozens at once
+		libraries = map[string]float64{"libm.so.6": 0.94, "libcrypto.so.3": 0.94, "libgcc_s.so.1": handWritten, "libffi.so.8": handWritten}
+	}
+	for name, share := range libraries {
 		t.Run(name, func(t *testing.T) { atLeast(t, library(t, name), share) })
 	}
 	t.Run("hand-written", func(t *testing.T) {

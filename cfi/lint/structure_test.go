@@ -193,7 +193,7 @@ cie:	.long 9f-8f
 
 func TestFilesWithoutCFIAreRefused(t *testing.T) {
 	realtest.Need(t, realtest.GCC)
-	path := build(t, realtest.GCC, "int f(int a) { return a; }", ".c", "-fno-asynchronous-unwind-tables", "-Wl,--build-id=none")
+	path := build(t, realtest.GCC, "int f(int a) { return a; }", ".c", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-Wl,--build-id=none")
 	im, err := object.Open(path)
 	if err != nil {
 		t.Fatal(err)
