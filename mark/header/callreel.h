@@ -11,8 +11,9 @@
  *     CALLREEL_FLOW_OUT("job", id);  …  CALLREEL_FLOW_IN     an arrow from one span to another
  *     if (CALLREEL_RECORDING()) …                            for what is dear to make ready
  *
- * A title is a string literal. In it %, { and } are written %%, %{ and %}. Titles that are identifiers can be named in bpftrace and
- * perf, too. The forms that end in _S take a pointer to a string that is made at run time.
+ * A title is a string literal. In it %, { and } are written %%, %{ and %}; but gcc for arm64 has braces as they are. \173 and \175
+ * are braces for all. Titles that are identifiers can be named in bpftrace and perf, too. The forms that end in _S take a pointer to a
+ * string that is made at run time.
  *
  * Behind its title (and id) a marker may have arguments, eight values in all: integers, enums, pointers, doubles, and strings, which are
  * given as CALLREEL_STR(p). They are evaluated once, whether or not somebody records.

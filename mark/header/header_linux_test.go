@@ -289,6 +289,43 @@ func TestARM64IsAssembled(t *testing.T) {
 	}
 }
 
+// Braces are what compilers tell dialects of assembly by, if they know any: gcc knows none for arm64.
+func TestTitlesMayHaveBraces(t *testing.T) {
+	dir := folder(t)
+	source := filepath.Join(dir, "braces.c")
+	for _, c := range []struct {
+		needs realtest.Capability
+		compiler
+		braces string
+	}{
+		{realtest.GCC, compiler{"gcc", nil}, "%{odd|name%}"},
+		{realtest.Clang, compiler{"clang-19", nil}, "%{odd|name%}"},
+		{realtest.GCCARM64, compiler{"aarch64-linux-gnu-gcc", nil}, "{odd|name}"},
+		{realtest.Clang, compiler{"clang-19", []string{"--target=aarch64-linux-gnu"}}, "%{odd|name%}"},
+	} {
+		t.Run(c.String(), func(t *testing.T) {
+			realtest.Need(t, c.needs)
+			text := "#include \"callreel.h\"\nvoid f(void) { CALLREEL_INSTANT(\"100%% " + c.braces + "\"); CALLREEL_INSTANT(\"100\\45 \\173odd|name\\175\"); }\n"
+			if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(dir, "braces.so")
+			args := slices.Concat(c.flags, []string{"-nostdlibinc", "-ffreestanding", "-O1", "-fPIC", "-shared", "-nostdlib", "-I", dir, "-o", out, source})
+			if strings.HasPrefix(c.name, "clang") {
+				args = append(args, "-fuse-ld=lld-19")
+			} else {
+				args = slices.DeleteFunc(args, func(a string) bool { return a == "-nostdlibinc" })
+			}
+			if said, err := exec.Command(c.name, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			if got, want := namesOf(readNotes(t, out)), "instant__100% {odd|name}"; !slices.Equal(got, []string{want, want}) {
+				t.Errorf("%q, want twice %q", got, want)
+			}
+		})
+	}
+}
+
 // The Rust of docs/markers-in-code.md makes the same notes.
 func TestNotesOfRust(t *testing.T) {
 	dir := folder(t)
