@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,10 +71,14 @@ func TestCoresHaveTheStacksThatGDBFinds(t *testing.T) {
 			}
 			var names, places []string
 			for _, f := range r.Threads[0].Frames {
-				names, places = append(names, strings.TrimPrefix(f.Function, "__vdso_")), append(places, fmt.Sprintf("%#x", f.Address))
+				name := strings.TrimPrefix(strings.TrimPrefix(f.Function, "__vdso_"), "__kernel_") // the latter on arm64
+				names, places = append(names, name), append(places, fmt.Sprintf("%#x", f.Address))
 			}
 			if got := strings.Join(names, " ") + " "; !strings.HasPrefix(got, way.stack+" ") || r.Threads[0].End != "complete" {
 				t.Errorf("the stack is %.200s (%v), want %v", got, r.Threads[0].EndSays, way.stack)
+			}
+			if way.name == "vdso" && runtime.GOARCH == "arm64" {
+				return // there gdb 13 takes a signed return address for one, and leaves main out
 			}
 			want, cut := gdbStack(t, program, core)
 			got := slices.Compact(places)
@@ -90,6 +95,12 @@ func TestCoresHaveTheStacksThatGDBFinds(t *testing.T) {
 	}
 	t.Run("smashed", func(t *testing.T) {
 		r, _ := crashed(t, program, "smashed")
+		if runtime.GOARCH == "arm64" { // which gets to where no code is
+			if th := r.Threads[0]; th.Frames[0].Address != 0x414141414141 || th.Frames[0].Function != "" {
+				t.Errorf("the stack begins with %+v", th.Frames[0])
+			}
+			return
+		}
 		if th := r.Threads[0]; th.Frames[0].Function != "smashed" || th.End != "bad-return-address" || !strings.Contains(th.EndSays, "0x4141414141414141") {
 			t.Errorf("the stack begins with %+v and ends %v: %v", th.Frames[0], th.End, th.EndSays)
 		}

@@ -16,7 +16,7 @@ var dumped = regexp.MustCompile(`(?m)^ *([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(\S
 
 // The C library's string functions for new processors are where programs with bad pointers crash.
 func TestVectorInstructionsReadAsObjdumpHasThem(t *testing.T) {
-	realtest.Need(t, realtest.Objdump)
+	realtest.Need(t, realtest.AMD64, realtest.Objdump)
 	out, err := exec.Command("objdump", "-d", "-w", "/lib/x86_64-linux-gnu/libc.so.6").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,9 @@ func build(t testing.TB, compiler realtest.Capability, name string, flags ...str
 		t.Skip(err) // an extra sample, on which nothing depends
 	}
 	cc := realtest.Tool(t, compiler)
+	if slices.Contains(flags, "-m32") {
+		realtest.Need(t, realtest.AMD64)
+	}
 	if slices.Contains(flags, "-fuse-ld=lld") {
 		realtest.Need(t, realtest.LD64) // which comes with LLVM's linker of ELF
 	}

@@ -32,7 +32,8 @@ type Arch struct {
 	redZone   uint64 // bytes below the stack pointer that a function may use
 	strip     uint64 // the bits of a code address; others are a pointer's signature
 	signal    []signalFrame
-	decodable bool // package isa can follow its code
+	decodable bool // x86-64's code, which is followed to its return
+	a64       bool // A64 code, which is, too
 	syscall   []int
 }
 
@@ -50,13 +51,13 @@ var (
 	// authentication, or a tag.
 	ARM64 = &Arch{
 		object: object.ARM64, wordSize: 8, order: binary.LittleEndian,
-		sp: 31, fp: 29, lr: 30, last: 1<<48 - 1, strip: 1<<48 - 1, signal: arm64Signal,
+		sp: 31, fp: 29, lr: 30, last: 1<<48 - 1, strip: 1<<48 - 1, signal: arm64Signal, a64: true,
 		syscall: []int{0, 1, 2, 3, 4, 5},
 	}
 	// ARM64Darwin is AArch64 as Apple's systems have it: user addresses have 47 bits.
 	ARM64Darwin = &Arch{
 		object: object.ARM64, wordSize: 8, order: binary.LittleEndian,
-		sp: 31, fp: 29, lr: 30, last: 1<<47 - 1, strip: 1<<47 - 1,
+		sp: 31, fp: 29, lr: 30, last: 1<<47 - 1, strip: 1<<47 - 1, a64: true,
 		syscall: []int{0, 1, 2, 3, 4, 5},
 	}
 	// I386 is 32-bit x86 (System V i386 ABI §2.4.2).
@@ -112,6 +113,9 @@ func (a *Arch) FP() int { return a.fp }
 // A snapshot of a stack begins that much below it: registers that an epilogue has
 // restored keep their place there in the rows of many compilers.
 func (a *Arch) RedZone() uint64 { return a.redZone }
+
+// followed says whether code without CFI is followed to its return.
+func (a *Arch) followed() bool { return a.decodable || a.a64 }
 
 // isCode says whether an address may be a program's at all.
 func (a *Arch) isCode(pc uint64) bool { return pc != 0 && pc <= a.last }

@@ -53,15 +53,11 @@ const notPopped = math.MinInt64
 // follower follows code without CFI forward to the return of its function and adds up
 // what that does to the stack. Calls are taken to leave the stack as it is.
 type follower struct {
-	reader *reader
+	codeReader
 	ways   []way
-	seen   []uint64
-	start  uint64
+	seen   visits
 	budget int  // instructions
 	unsure bool // a way ended in what cannot be followed
-	code   []byte
-	codeAt uint64
-	buf    [followChunk]byte
 	before [6]byte
 	inst   amd64.Inst
 }
@@ -69,14 +65,15 @@ type follower struct {
 // follow returns the first return that is met. Without one it is a halt, if nothing but
 // that is to be met; else there is no outcome.
 func (f *follower) follow(r *reader, pc uint64) (outcome, bool) {
-	f.reader, f.start, f.budget, f.unsure = r, pc, maxFollowed, false
-	f.code, f.codeAt = nil, 0
-	defer func() { f.reader = nil }()
+	f.budget, f.unsure = maxFollowed, false
+	f.begin(r)
+	defer f.end()
 	first := way{pc: pc}
 	for k := range first.popped {
 		first.popped[k] = notPopped
 	}
-	f.ways, f.seen = append(f.ways[:0], first), f.seen[:0]
+	f.ways = append(f.ways[:0], first)
+	f.seen.begin(pc)
 	halts := false
 	for len(f.ways) > 0 && f.budget > 0 {
 		w := f.ways[len(f.ways)-1]
@@ -87,7 +84,7 @@ func (f *follower) follow(r *reader, pc uint64) (outcome, bool) {
 		}
 		halts = halts || ok
 	}
-	return outcome{halts: true}, halts && !f.unsure && f.budget > 0
+	return outcome{halts: true}, halts && !f.unsure && !f.seen.full && f.budget > 0
 }
 
 // walk follows one way as far as it goes.
@@ -109,13 +106,13 @@ func (f *follower) walk(w *way) (outcome, bool) {
 			return f.lost() // a jump table, or a call in the last place: unknown
 		case amd64.Jump:
 			to, _ := in.Target(w.pc)
-			if to == f.start || !f.firstVisit(to) {
+			if to == f.seen.start || !f.seen.first(to) {
 				return outcome{}, false
 			}
 			w.pc, w.pushes = to, false
 			continue
 		case amd64.CondJump, amd64.ShortLoop:
-			if to, ok := in.Target(w.pc); ok && f.firstVisit(to) {
+			if to, ok := in.Target(w.pc); ok && f.seen.first(to) {
 				if len(f.ways) == maxBranches {
 					f.unsure = true
 				} else {
@@ -156,27 +153,7 @@ func (f *follower) returned(w *way, extra int64) (outcome, bool) {
 
 // decode reads the instruction at pc.
 func (f *follower) decode(pc uint64) bool {
-	off := pc - f.codeAt
-	if off >= uint64(len(f.code)) || uint64(len(f.code))-off < amd64.MaxLen {
-		f.code, f.codeAt = f.reader.code(pc, f.buf[:]), pc
-		off = 0
-	}
-	return amd64.DecodeTo(&f.inst, f.code[off:]) == nil
-}
-
-// firstVisit says whether a place was not yet jumped to.
-func (f *follower) firstVisit(pc uint64) bool {
-	for _, p := range f.seen {
-		if p == pc {
-			return false
-		}
-	}
-	if len(f.seen) == 4*maxBranches {
-		f.unsure = true
-		return false
-	}
-	f.seen = append(f.seen, pc)
-	return true
+	return amd64.DecodeTo(&f.inst, f.at(pc, amd64.MaxLen)) == nil
 }
 
 // leaves is the outcome of a jump through the GOT: of a PLT's stub, or a call in the
@@ -184,7 +161,7 @@ func (f *follower) firstVisit(pc uint64) bool {
 // map, before it jumps to the resolver, which pops both (System V AMD64 ABI §5.2).
 func (f *follower) leaves(w *way) (outcome, bool) {
 	pushed := w.pushes
-	if w.pc == f.start {
+	if w.pc == f.seen.start {
 		code := f.reader.code(w.pc-6, f.before[:])
 		pushed = len(code) == 6 && bytes.HasPrefix(code, []byte{0xff, 0x35})
 	}

@@ -123,6 +123,9 @@ func FuzzWalk(f *testing.F) {
 	f.Add(uint8(0), []byte{}, calls, chain, stack, regs)
 	f.Add(uint8(0), []byte{}, []byte{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xc9, 0xc3}, stack, chain, regs)
 	f.Add(uint8(1), seedCFI(), calls, stack, chain, regs)
+	link := append(append([]byte(nil), regs...), make([]byte, 17*8)...)
+	binary.LittleEndian.PutUint64(link[30*8:], fuzzCode+16)
+	f.Add(uint8(1), []byte{}, stackOf(0xd65f03c094000001, 0x94000001b4000040, 0xa8c17bfd9100043f, 0xd65f03c0910003bf), chain, stack, link)
 	f.Add(uint8(2), seedCFI(), calls, stack, chain, regs)
 	f.Fuzz(func(t *testing.T, which uint8, frame, code, stack, other, regs []byte) {
 		const most = 1 << 14

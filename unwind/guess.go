@@ -7,7 +7,9 @@ func (w *Walker) stepGuess(frames []Frame, why End) ([]Frame, End, bool) {
 	frame := &frames[len(frames)-1]
 	e := w.walk.entry
 	exact := frame.Has(Exact)
-	if w.arch.decodable && (e.traits&jit == 0 || exact || e.by == ByCode) {
+	// Where on A64's frames their records are isn't said, so where one has led to, the stack pointer isn't known.
+	follow := w.arch.followed() && !(w.arch.a64 && frame.By == ByFramePointer)
+	if follow && (e.traits&jit == 0 || exact || e.by == ByCode) {
 		if more, end, ok := w.try(frames, w.byFollowing, ByCode); ok || end.Complete() {
 			return more, end, ok
 		}
@@ -29,7 +31,7 @@ func (w *Walker) stepGuess(frames []Frame, why End) ([]Frame, End, bool) {
 			return more, end, ok
 		}
 	}
-	if e.traits&jit != 0 && !exact && w.arch.decodable {
+	if e.traits&jit != 0 && !exact && follow {
 		if more, _, ok := w.try(frames, w.byFollowing, ByCode); ok {
 			return more, End{}, true
 		}
@@ -68,6 +70,7 @@ func (w *Walker) try(frames []Frame, guess func(*Registers) (Registers, End, boo
 		}
 		w.walk.regsAt = len(frames) - 1
 	}
+	w.forgetLink(&frames[len(frames)-1])
 	next, end, ok := guess(&w.walk.regs)
 	if !ok {
 		if !end.Complete() {
@@ -90,6 +93,13 @@ func (w *Walker) try(frames []Frame, guess func(*Registers) (Registers, End, boo
 	return more, no, ok
 }
 
+// forgetLink forgets the link register of a caller: the call has overwritten it.
+func (w *Walker) forgetLink(f *Frame) {
+	if w.arch.lr >= 0 && !f.Has(Exact) {
+		w.walk.regs.Forget(w.arch.lr)
+	}
+}
+
 // chained says whether a caller's frame pointer leads further out on the same stack.
 // Interpreters such as HotSpot's have callers return to places that follow no call.
 func (w *Walker) chained(next *Registers) bool {
@@ -105,6 +115,9 @@ func (w *Walker) chained(next *Registers) bool {
 
 // byFollowing computes the caller's registers from the instructions ahead.
 func (w *Walker) byFollowing(r *Registers) (Registers, End, bool) {
+	if w.arch.a64 {
+		return w.byA64(r)
+	}
 	out, ok := w.follower.follow(&w.reader, r.PC)
 	if !ok || out.halts {
 		return Registers{}, End{Reason: NoCFI, Addr: r.PC}, false

@@ -36,7 +36,7 @@ func (w *Walker) step(frames []Frame) ([]Frame, End, bool) {
 		return frames, end, false
 	}
 	// Some rows are wrong, mostly in hand-written assembly. The code itself cannot be.
-	if frame.Has(Exact) && w.arch.decodable {
+	if frame.Has(Exact) && w.arch.followed() {
 		if more, _, ok := w.try(frames, w.byFollowing, ByCode); ok {
 			return more, End{}, true
 		}
@@ -104,7 +104,7 @@ func (w *Walker) catchUp(frames []Frame) (End, bool) {
 	for ; k.regsAt < len(frames)-1; k.regsAt++ {
 		f := &frames[k.regsAt]
 		e := w.cache[w.find(f.PC, f.Has(Exact))]
-		next, end, ok := w.again(&e, f)
+		next, end, ok := w.again(&e, f, frames[k.regsAt+1].By)
 		if !ok {
 			return end, false
 		}
@@ -116,14 +116,17 @@ func (w *Walker) catchUp(frames []Frame) (End, bool) {
 	return End{}, true
 }
 
-// again computes the registers of a known frame's caller.
-func (w *Walker) again(e *entry, f *Frame) (Registers, End, bool) {
+// again computes the registers of a known frame's caller, which was found by a rule.
+func (w *Walker) again(e *entry, f *Frame, by Rule) (Registers, End, bool) {
 	k := &w.walk
-	if e.traits&guess != 0 {
-		if e.by == ByCode {
-			return w.byFollowing(&k.regs)
-		}
+	switch by {
+	case ByCode:
+		w.forgetLink(f)
+		return w.byFollowing(&k.regs)
+	case ByFramePointer:
 		return w.byFramePointer(&k.regs)
+	case ByLeaf:
+		return w.byLeaf(&k.regs)
 	}
 	row, end, ok := w.rowOf(e, f)
 	if !ok {

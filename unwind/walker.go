@@ -37,6 +37,7 @@ type Walker struct {
 	few       Registers  // those that a fast walk keeps
 	scratch   Registers  // for Options.Original
 	follower  follower
+	a64       a64Follower
 	around    around
 
 	// The code that the last walk by frame pointers was in.

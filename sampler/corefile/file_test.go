@@ -41,7 +41,8 @@ func TestCoreHasThreadsRegistersMappingsAndMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Threads) != 4 || f.Arch != unwind.AMD64 || len(f.Problems()) > 0 {
+	arch := map[string]*unwind.Arch{"amd64": unwind.AMD64, "arm64": unwind.ARM64}[runtime.GOARCH]
+	if len(f.Threads) != 4 || f.Arch != arch || len(f.Problems()) > 0 {
 		t.Errorf("%d threads of %v, problems %v", len(f.Threads), f.Arch, f.Problems())
 	}
 	oracle, err := elf.NewFile(bytes.NewReader(data))
@@ -72,7 +73,7 @@ func TestCoreHasThreadsRegistersMappingsAndMemory(t *testing.T) {
 		t.Errorf("%d mappings of %d segments", len(f.Maps), loads)
 	}
 	for _, th := range f.Threads {
-		sp, _ := th.Regs.Get(unwind.AMD64RSP)
+		sp, _ := th.Regs.Get(arch.SP())
 		if m := f.Mapping(sp); m == nil || !m.Write {
 			t.Errorf("thread %d: the stack pointer %#x is in no stack", th.TID, sp)
 		}
