@@ -98,7 +98,7 @@ func (s *search) open(f *file, name string) (string, *object.Image) {
 			return path, o
 		}
 	}
-	for _, dir := range standardFolders() {
+	for _, dir := range standardFolders(s.arch) {
 		if path, o := s.try(filepath.Join(dir, name)); o != nil {
 			return path, o
 		}
@@ -120,8 +120,13 @@ func (s *search) try(path string) (string, *object.Image) {
 }
 
 // standardFolders are those that loaders look in without being told. A loader looks in some of them only; it finds most by its cache.
-func standardFolders() []string {
-	return []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"}
+func standardFolders(arch object.Arch) []string {
+	dirs := []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
+	// Debian's, and those of what is made of it (wiki.debian.org/Multiarch/Tuples).
+	if tuple := map[object.Arch]string{object.AMD64: "x86_64-linux-gnu", object.ARM64: "aarch64-linux-gnu", object.I386: "i386-linux-gnu"}[arch]; tuple != "" {
+		dirs = append(dirs, "/lib/"+tuple, "/usr/lib/"+tuple)
+	}
+	return dirs
 }
 
 // folders are those of a list. Relative ones, which depend on where the program is started, are left out, and so are those with a $PLATFORM.
