@@ -101,6 +101,6 @@ func (k *Keeper) rejects(f *Function, expected uint64, cpu float64, now time.Tim
 	const part = 4
 	k.found = now
 	if f != nil && f.Calls >= expected/part && cpu > 0 {
-		k.known.rejected(f, cpu, now, k.cpu)
+		k.known.rejected(f, cpu, k.price, now, k.cpu)
 	}
 }

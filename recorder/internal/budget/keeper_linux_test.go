@@ -274,7 +274,7 @@ func TestSitesAreTakenOutBetweenBursts(t *testing.T) {
 	k, p := keeper()
 	p.busy, p.opens = true, 3
 	k.off[3], p.off[3] = &offState{}, true
-	k.known.rejected(&Function{ID: 3, Calls: 1_000_000}, 1, time.Now(), 0)
+	k.known.rejected(&Function{ID: 3, Calls: 1_000_000}, 1, 50, time.Now(), 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	p.takenOut = cancel

@@ -15,6 +15,12 @@ type remembered struct {
 	// rests most of the time has done nothing else meanwhile.
 	held    time.Time
 	heldCPU time.Duration
+	hold    time.Duration // how long that was
+}
+
+// forgotten says whether the function is as one that was never rejected.
+func (r *remembered) forgotten(now time.Time) bool {
+	return now.Sub(r.last) > max(forgetAfter, 2*r.hold)
 }
 
 const (
@@ -23,6 +29,10 @@ const (
 	// firstHold is for how long a function that has been rejected once stays so though it isn't called any more. If it was called as before
 	// when it had come back it is longHold, which is tripled each time, up to mostHold.
 	firstHold, longHold, mostHold = time.Second, 8 * time.Second, time.Minute
+	// A function is a flood that alone costs this part of the processor time while it is called. Until it is off again it makes what calls it
+	// much slower, and fills the rings. So it is held for longHold when it is rejected first, and for up to mostFlood.
+	floodCost = 0.5
+	mostFlood = 10 * time.Minute
 )
 
 // saw notes how long calls took.
@@ -46,32 +56,37 @@ func (m memory) recall(list []Function) {
 	}
 }
 
-// rejected notes that a function goes off which was called so often in a stretch of so many seconds of processor time. now, and the
-// processor time that the process has used so far, are when that is.
-func (m memory) rejected(f *Function, cpu float64, now time.Time, used time.Duration) {
+// rejected notes that a function goes off which was called so often in a stretch of so many seconds of processor time, at a price in ns a
+// call. now, and the processor time that the process has used so far, are when that is.
+func (m memory) rejected(f *Function, cpu, price float64, now time.Time, used time.Duration) {
 	r := m.at(f.ID)
-	if now.Sub(r.last) > forgetAfter {
+	if r.forgotten(now) {
 		r.times, r.rate = 0, 0
 	}
 	r.last = now
 	r.times++
-	hold := firstHold
-	if r.times > 1 {
-		hold = longHold
-		for range min(r.times, 5) - 2 {
-			hold *= 3
+	rate := float64(f.Calls) / cpu
+	n, most := r.times, mostHold
+	if rate*price/1e9 >= floodCost {
+		n, most = n+1, mostFlood
+	}
+	r.hold = firstHold
+	if n > 1 {
+		r.hold = longHold
+		for range min(n, 7) - 2 {
+			r.hold *= 3
 		}
 	}
+	r.hold = min(r.hold, most)
 	const part = 2 // of a hold has to be processor time
-	hold = min(hold, mostHold)
-	r.held, r.heldCPU = now.Add(hold), used+hold/part
-	r.rate = max(r.rate, float64(f.Calls)/cpu)
+	r.held, r.heldCPU = now.Add(r.hold), used+r.hold/part
+	r.rate = max(r.rate, rate)
 }
 
 // expected is how many calls of a function are to be expected in so many seconds of processor time, if it came on.
 func (m memory) expected(id uint32, cpu float64, now time.Time, used time.Duration) uint64 {
 	r := m[id]
-	if r == nil || now.After(r.held) && used > r.heldCPU || now.Sub(r.last) > forgetAfter {
+	if r == nil || now.After(r.held) && used > r.heldCPU || r.forgotten(now) {
 		return 0
 	}
 	return uint64(r.rate * cpu)
@@ -79,7 +94,7 @@ func (m memory) expected(id uint32, cpu float64, now time.Time, used time.Durati
 
 // unseen is the same of a function of which there was no call while all was on: that it has become rare was not seen, either.
 func (m memory) unseen(id uint32, cpu float64, now time.Time, used time.Duration) uint64 {
-	if r := m[id]; r != nil && now.Sub(r.last) <= mostHold {
+	if r := m[id]; r != nil && now.Sub(r.last) <= max(mostHold, r.hold) {
 		return uint64(r.rate * cpu)
 	}
 	return m.expected(id, cpu, now, used)

@@ -12,7 +12,7 @@ func TestWhatIsCalledAgainAsBeforeStaysOffLonger(t *testing.T) {
 	f := &Function{ID: 7, Calls: 1000}
 	for i, want := range []time.Duration{firstHold, longHold, 3 * longHold, mostHold, mostHold} {
 		used := time.Hour
-		m.rejected(f, 0.5, now, used)
+		m.rejected(f, 0.5, 50, now, used)
 		if n := m.expected(7, 2, now.Add(want-time.Millisecond), 2*used); n != 4000 {
 			t.Errorf("rejected %d times: %d calls are expected", i+1, n)
 		}
@@ -33,8 +33,31 @@ func TestWhatIsCalledAgainAsBeforeStaysOffLonger(t *testing.T) {
 	if n := m.unseen(7, 2, now.Add(forgetAfter), 2*time.Hour); n != 0 {
 		t.Errorf("%d calls are expected where none was seen for long", n)
 	}
-	m.rejected(f, 0.5, now.Add(forgetAfter+time.Minute), 0)
+	m.rejected(f, 0.5, 50, now.Add(forgetAfter+time.Minute), 0)
 	if n := m.expected(7, 2, now.Add(forgetAfter+time.Minute+2*firstHold), 2*firstHold); n != 0 {
+		t.Errorf("it is as new, and %d calls are expected", n)
+	}
+}
+
+// A function that alone costs as much as the program itself comes back at once only once, and then hardly ever: a script that runs now and then would
+// be recorded each time until that is noticed, and take several times as long.
+func TestAFloodIsHeldForLong(t *testing.T) {
+	m, now := memory{}, time.Now()
+	f := &Function{ID: 7, Calls: 5_000_000}
+	for i, want := range []time.Duration{longHold, 3 * longHold, 9 * longHold, 27 * longHold, mostFlood, mostFlood} {
+		m.rejected(f, 0.2, 50, now, 0)
+		for name, expected := range map[string]func(uint32, float64, time.Time, time.Duration) uint64{"expected": m.expected, "unseen": m.unseen} {
+			if n := expected(7, 2, now.Add(want-time.Millisecond), time.Hour); n != 50_000_000 {
+				t.Errorf("rejected %d times: %d calls are %s", i+1, n, name)
+			}
+		}
+		if n := m.expected(7, 2, now.Add(want+time.Millisecond), time.Hour); n != 0 {
+			t.Errorf("rejected %d times: %d calls are expected after %v", i+1, n, want)
+		}
+		now = now.Add(2 * want) // when it is called again
+	}
+	m.rejected(f, 0.2, 50, now.Add(mostFlood), 0)
+	if n := m.expected(7, 2, now.Add(mostFlood+longHold+time.Millisecond), time.Hour); n != 0 {
 		t.Errorf("it is as new, and %d calls are expected", n)
 	}
 }
