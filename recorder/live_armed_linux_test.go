@@ -259,7 +259,9 @@ func TestDumpsAreWholeByTheTargetsOwnLog(t *testing.T) {
 	}
 	log := a.readLog(t)
 	slow := slowRequests(t, log, s.Dumps[0], 20*time.Millisecond)
-	if n := s.Triggers.Fired; n < slow || n > slow+2 || slow < 5 { // two that took just so long that the log has more and the stub less
+	// Five were slow on purpose. On a busy machine others may be, and of these the log has more than the stub, whose call begins later, or less.
+	const made = 5
+	if n := s.Triggers.Fired; n < made || n > slow+2 || slow < made {
 		t.Errorf("%d triggers fired, %d calls were slow", n, slow)
 	}
 	if s.Triggers.Dumped+s.Triggers.Suppressed != s.Triggers.Fired || s.Triggers.Dumped < 4 {

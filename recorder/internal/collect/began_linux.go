@@ -12,9 +12,10 @@ import (
 const (
 	// mostBegan is of how many threads it is asked what they had open when recording began.
 	mostBegan = 64
-	// longestBegan is for how long that is waited for, and mostHeldBack how many events are held back meanwhile.
+	// longestBegan is for how long that is waited for, and mostHeldBack how many events are held back meanwhile, of 16 bytes: with all functions on,
+	// as they are just then, those of a tenth of a second.
 	longestBegan = 5 * time.Second
-	mostHeldBack = 1 << 20
+	mostHeldBack = 4 << 20
 )
 
 // began is what threads had open when recording began.
