@@ -210,12 +210,11 @@ func (w *a64Way) access(in *arm64.Inst) {
 	load := in.Class == arm64.Load || in.Class == arm64.LoadPair
 	pair := in.Class == arm64.LoadPair || in.Class == arm64.StorePair
 	if in.Base == arm64.NoReg || in.Index || in.Size != registerSize || vector {
-		base, moves := in.Base, in.Writeback && !in.Index
-		if _, known := in.StackDelta(); moves && base == a64SP && known {
-			w.regs[base] = w.address(base, int64(in.Disp))
-			return
+		delta, known := in.StackDelta()
+		moved := w.address(a64SP, int64(delta))
+		if w.lose(in); known {
+			w.regs[a64SP] = moved
 		}
-		w.lose(in)
 		return
 	}
 	moved := w.address(in.Base, int64(in.Disp))

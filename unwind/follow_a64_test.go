@@ -154,6 +154,12 @@ func TestA64CodeWithoutCFIIsFollowedToItsReturn(t *testing.T) {
 			c.LoadPair(fp, lr, arm64.Post(sp, 32))
 			c.Ret(lr)
 		},
+		"a frame that a load of a word takes off": func(c *a64Code) {
+			c.stopHere()
+			c.s.Regs.Set(int(sp), fuzzStack+a64SP-16)
+			c.Load(4, x0, arm64.Post(sp, 16))
+			c.Ret(lr)
+		},
 		"a return address in another register": func(c *a64Code) {
 			c.stopHere()
 			c.Mov(x9, lr)

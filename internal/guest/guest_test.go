@@ -3,6 +3,7 @@ package guest
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -205,5 +206,28 @@ func TestChosenTestsExist(t *testing.T) {
 				t.Errorf("%s names %s, which there isn't", name, test)
 			}
 		}
+	}
+}
+
+// The emulator may have to wait for a processor for half a minute.
+func TestTheKernelIsStuckWhenItsWatchdogSaysSoForAMinute(t *testing.T) {
+	for said, want := range map[string]bool{
+		"": false,
+		"[   56.160415] watchdog: BUG: soft lockup - CPU#1 stuck for 44s! [callreel:119]\n":              false,
+		"[   10.0] a\n[  140.160195] watchdog: BUG: soft lockup - CPU#1 stuck for 68s! [callreel:119]\n": true,
+		"soft lockup - CPU#1 stuck for 99999999999999999999s!":                                           false,
+	} {
+		if got := isStuck([]byte(said)); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+	console := filepath.Join(t.TempDir(), "console")
+	if err := os.WriteFile(console, []byte("soft lockup - CPU#0 stuck for 61s!"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	untilStuck(ctx, console, stop)
+	if err := context.Cause(ctx); !errors.Is(err, ErrStuck) {
+		t.Errorf("it was ended by %v", err)
 	}
 }

@@ -52,6 +52,9 @@ func (m Machine) Run(ctx context.Context, u *Userland, program, payload, console
 
 	ctx, cancel := context.WithTimeout(ctx, m.Limit)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go untilStuck(ctx, console, stop)
 	cmd := exec.CommandContext(ctx, "qemu-system-aarch64", m.arguments(u, initrd, cache, payload, console)...)
 	// The kernel goes by the thread that has started it.
 	runtime.LockOSThread()
@@ -73,6 +76,8 @@ func (m Machine) Run(ctx context.Context, u *Userland, program, payload, console
 	switch {
 	case done:
 		return nil
+	case errors.Is(context.Cause(ctx), ErrStuck):
+		return fmt.Errorf("%w: %w", ErrGuest, ErrStuck)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w within %v", ErrGuest, m.Limit)
 	}
@@ -95,7 +100,7 @@ func (m Machine) arguments(u *Userland, initrd, cache, payload, console string) 
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
 		"-kernel", u.Kernel, "-initrd", initrd,
 		// A kernel that panics restarts, which ends QEMU.
-		"-append", "console=ttyAMA0 panic=-1 quiet loglevel=4 mitigations=off",
+		"-append", "console=ttyAMA0 panic=-1 quiet loglevel=5 mitigations=off",
 		"-serial", "file:" + console,
 		"-device", "virtio-rng-pci",
 		"-device", "virtio-serial-pci", "-chardev", "file,id=events,path=/proc/self/fd/1", "-device", "virtserialport,chardev=events,name=" + Port,

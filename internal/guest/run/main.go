@@ -102,9 +102,18 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	say("built in %.0f s; booting %s with %d processors and pages of %d KiB", time.Since(began).Seconds(), c.machine.CPU, c.machine.CPUs, c.wanted.Pages)
-	console := filepath.Join(dir, "console")
+	err = c.boot(ctx, userland, b, payload, filepath.Join(dir, "console"))
+	if errors.Is(err, guest.ErrStuck) {
+		say("%v; once more", err)
+		err = c.boot(ctx, userland, b, payload, filepath.Join(dir, "console-again"))
+	}
+	return err
+}
+
+// boot runs all jobs in a guest.
+func (c *config) boot(ctx context.Context, u *guest.Userland, b *built, payload, console string) error {
 	r := &results{jobs: b.jobs, began: time.Now(), ended: make([]bool, len(b.jobs))}
-	err = c.machine.Run(ctx, userland, b.init, payload, console, r.event)
+	err := c.machine.Run(ctx, u, b.init, payload, console, r.event)
 	if err != nil {
 		said, _ := os.ReadFile(console)
 		fmt.Printf("== the kernel's last words\n%s\n", said[max(0, len(said)-8<<10):])
