@@ -23,18 +23,18 @@ const (
 
 // Arch is what a walk has to know of an architecture.
 type Arch struct {
-	object    object.Arch
-	wordSize  uint64 // of an address and of a saved register, bytes
-	order     binary.ByteOrder
-	sp, fp    int
-	lr        int    // register that a call leaves the return address in, -1 when on the stack
-	last      uint64 // highest address of a program
-	redZone   uint64 // bytes below the stack pointer that a function may use
-	strip     uint64 // the bits of a code address; others are a pointer's signature
-	signal    []signalFrame
-	decodable bool // x86-64's code, which is followed to its return
-	a64       bool // A64 code, which is, too
-	syscall   []int
+	object   object.Arch
+	wordSize uint64 // of an address and of a saved register, bytes
+	order    binary.ByteOrder
+	sp, fp   int
+	lr       int    // register that a call leaves the return address in, -1 when on the stack
+	last     uint64 // highest address of a program
+	redZone  uint64 // bytes below the stack pointer that a function may use
+	strip    uint64 // the bits of a code address; others are a pointer's signature
+	signal   []signalFrame
+	amd64    bool // its code is x86-64's, which is followed to its return
+	a64      bool // its code is A64, which is so, too
+	syscall  []int
 }
 
 // The architectures.
@@ -43,7 +43,7 @@ var (
 	AMD64 = &Arch{
 		object: object.AMD64, wordSize: 8, order: binary.LittleEndian,
 		sp: AMD64RSP, fp: AMD64RBP, lr: -1, last: 1<<56 - 1, redZone: 128, strip: 1<<64 - 1,
-		signal: amd64Signal, decodable: true,
+		signal: amd64Signal, amd64: true,
 		syscall: []int{AMD64RDI, AMD64RSI, AMD64RDX, AMD64R8 + 2, AMD64R8, AMD64R8 + 1},
 	}
 	// ARM64 is AArch64 (AAPCS64; DWARF for the Arm 64-bit Architecture §4.1). User
@@ -115,7 +115,7 @@ func (a *Arch) FP() int { return a.fp }
 func (a *Arch) RedZone() uint64 { return a.redZone }
 
 // followed says whether code without CFI is followed to its return.
-func (a *Arch) followed() bool { return a.decodable || a.a64 }
+func (a *Arch) followed() bool { return a.amd64 || a.a64 }
 
 // isCode says whether an address may be a program's at all.
 func (a *Arch) isCode(pc uint64) bool { return pc != 0 && pc <= a.last }

@@ -80,5 +80,5 @@ func isARM64Call(code []byte) bool {
 
 // atReturn says whether code begins with a near return.
 func (w *Walker) atReturn(code []byte) bool {
-	return w.arch.decodable && (len(code) > 0 && code[0] == 0xc3 || len(code) > 1 && code[0] == 0xf3 && code[1] == 0xc3)
+	return w.arch.amd64 && (len(code) > 0 && code[0] == 0xc3 || len(code) > 1 && code[0] == 0xf3 && code[1] == 0xc3)
 }

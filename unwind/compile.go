@@ -150,7 +150,7 @@ func (w *Walker) framePointerEntry(e *entry) {
 
 // compileFollowed makes an entry of what the instructions at pc lead to.
 func (w *Walker) compileFollowed(e *entry, pc uint64) bool {
-	if !w.arch.decodable {
+	if !w.arch.amd64 {
 		return false
 	}
 	out, ok := w.follower.follow(&w.reader, pc)

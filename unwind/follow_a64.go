@@ -71,8 +71,7 @@ func (f *a64Follower) follow(r *reader, pc uint64) (out a64Outcome, ok bool) {
 	f.ways = append(f.ways[:0], first)
 	f.seen.begin(pc)
 	for budget := maxFollowed; len(f.ways) > 0 && budget > 0; {
-		w := &f.ways[len(f.ways)-1]
-		way := *w
+		way := f.ways[len(f.ways)-1]
 		f.ways = f.ways[:len(f.ways)-1]
 		if out, ok = f.walk(&way, &budget); ok {
 			return out, true
@@ -186,10 +185,7 @@ func (v a64Value) plus(off int64) a64Value {
 
 // add covers add and sub with an immediate, of which moves to and from the stack pointer are.
 func (w *a64Way) add(in *arm64.Inst) {
-	by := int64(in.Word >> 10 & 0xFFF)
-	if in.Word>>22&1 != 0 {
-		by <<= 12
-	}
+	by := in.Immediate()
 	if in.Word>>30&1 != 0 {
 		by = -by
 	}

@@ -103,16 +103,13 @@ func decodeARM64(in *inst, code []byte, addr uint64) bool {
 func arm64Joins(before, in *inst) {
 	page, add := &before.a64, &in.a64
 	if page.IsADRP() && isAddImmediate(add.Word) && add.Rn() == page.Rd() {
-		in.named, in.data = true, before.data+uint64(immediateOf(add))
+		in.named, in.data = true, before.data+uint64(add.Immediate())
 	}
 }
 
 // isAddImmediate says whether a word is add of 64 bits with an immediate, isSubImmediate whether it is sub.
 func isAddImmediate(word uint32) bool { return word&0xFF800000 == 0x91000000 }
 func isSubImmediate(word uint32) bool { return word&0xFF800000 == 0xD1000000 }
-
-// immediateOf is the immediate of an addition or subtraction.
-func immediateOf(in *arm64.Inst) int64 { return int64(in.Word>>10&0xFFF) << (12 * (in.Word >> 22 & 1)) }
 
 // The conditions that are told apart (Arm ARM C1.2.4).
 const (

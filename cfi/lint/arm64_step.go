@@ -80,7 +80,7 @@ func (e onARM64) addImmediate() {
 	d, n, flags := in.Rd(), in.Rn(), in.Word>>29&1 != 0
 	v := value{}
 	if in.Word>>31 != 0 {
-		by := immediateOf(in)
+		by := in.Immediate()
 		if in.Word>>30&1 != 0 {
 			by = -by
 		}

@@ -141,10 +141,10 @@ func (t *arm64Search) address(id int32, r arm64.Reg, depth int) (uint64, bool) {
 		return in.MemTarget(n.addr)
 	case isAddImmediate(in.Word):
 		base, ok := t.address(d, in.Rn(), depth+1)
-		return base + uint64(immediateOf(in)), ok
+		return base + uint64(in.Immediate()), ok
 	case isSubImmediate(in.Word):
 		base, ok := t.address(d, in.Rn(), depth+1)
-		return base - uint64(immediateOf(in)), ok
+		return base - uint64(in.Immediate()), ok
 	}
 	return 0, false
 }
@@ -169,7 +169,7 @@ func (t *arm64Search) limit(id int32, r arm64.Reg) (int64, bool) {
 		case c == condHS && !branched, c == condLO && branched:
 			bound = 1
 		case bound >= 0 && in.Word&0x7FC0001F == compares && in.Rn() == r:
-			limit := immediateOf(in) - bound
+			limit := in.Immediate() - bound
 			return limit, limit >= 0 && limit < maxTable
 		case in.FlagsChanged():
 			bound = -1

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrStuck: a processor of the guest has been in its kernel for a minute, and won't come out. No program may bring a kernel to that: it is an
-// error of the kernel's or of the emulator's. Linux 6.1.192 (Debian 6.1.192-2) does so now and then in event_function_call, as a perf event is
+// error of the kernel's or of the emulator's. Linux 6.1.192 (Debian 6.1.192-2) was seen so once, in event_function_call, as a perf event was
 // closed.
 var ErrStuck = errors.New("the guest's kernel is stuck")
 

@@ -27,6 +27,10 @@ func (i *Inst) FlagsWritten() bool { return i.writesFlags && !i.readsFlags }
 // is told apart.
 func (i *Inst) FlagsChanged() bool { return i.writesFlags }
 
+// Immediate returns what an instruction of class [AddSubImm] adds or subtracts: 0 to 0xFFF, or that many times 4096 (Arm ARM C6.2.5). Of others it
+// means nothing.
+func (i *Inst) Immediate() int64 { return int64(i.field(10, 12)) << (12 * i.field(22, 1)) }
+
 // StackDelta returns by how many bytes the instruction moves SP, and whether that is known. It is known and zero where
 // SP is not written, and for a call, as seen after the callee's return.
 func (i *Inst) StackDelta() (delta int, known bool) {
@@ -37,10 +41,7 @@ func (i *Inst) StackDelta() (delta int, known bool) {
 	case i.Writeback && i.Base == SP && !(i.PostIndex && i.vectorStructure()):
 		return int(i.Disp), true
 	case i.Class == AddSubImm && i.Rn() == SP && i.bit(31): // of 32 bits it clears the upper half
-		delta = int(i.field(10, 12))
-		if i.bit(22) {
-			delta <<= 12
-		}
+		delta = int(i.Immediate())
 		if i.bit(30) {
 			delta = -delta
 		}

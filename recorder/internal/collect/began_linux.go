@@ -12,8 +12,8 @@ import (
 const (
 	// mostBegan is of how many threads it is asked what they had open when recording began.
 	mostBegan = 64
-	// longestBegan is for how long that is waited for, and mostHeldBack how many events are held back meanwhile, of 16 bytes: with all functions on,
-	// as they are just then, those of a tenth of a second.
+	// longestBegan is for how long that is waited for, and mostHeldBack how many events are held back meanwhile, of 16 bytes: with a million main was
+	// missing in 3 of 14 recordings on a busy machine, with four in none.
 	longestBegan = 5 * time.Second
 	mostHeldBack = 4 << 20
 )

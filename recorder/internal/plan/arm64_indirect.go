@@ -150,10 +150,10 @@ func (w *walker) result(d, depth int) (uint64, bool) {
 		return in.MemTarget(in.addr)
 	case in.Class == arm64.AddSubImm && in.Word&0xFF000000 == 0x91000000: // add
 		base, ok := w.constant(d, in.Rn(), depth+1)
-		return base + uint64(in.Word>>10&0xFFF)<<(12*(in.Word>>22&1)), ok
+		return base + uint64(in.Immediate()), ok
 	case in.Class == arm64.AddSubImm && in.Word&0xFF000000 == 0xD1000000: // sub
 		base, ok := w.constant(d, in.Rn(), depth+1)
-		return base - uint64(in.Word>>10&0xFFF)<<(12*(in.Word>>22&1)), ok
+		return base - uint64(in.Immediate()), ok
 	case isMove(in.Word):
 		return w.constant(d, in.Rm(), depth+1)
 	case in.Class == arm64.Load && in.Size == 8 && !in.Index && !in.Writeback:
@@ -186,7 +186,7 @@ func (w *walker) slot(k int, base arm64.Reg, disp int64) (slot, bool) {
 			return slot{}, false
 		}
 		in := &w.words[d]
-		imm := int64(in.Word>>10&0xFFF) << (12 * (in.Word >> 22 & 1))
+		imm := in.Immediate()
 		switch {
 		case in.Word&0xFF000000 == 0x91000000:
 			disp += imm
