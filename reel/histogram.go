@@ -10,6 +10,8 @@ type histogram struct {
 	// rows has one row for each power of two, made when it is first hit:
 	// most functions fill a handful.
 	rows [65 - histogramBits]*[histogramSteps]uint64
+	// hit has a bit for each row that has values.
+	hit uint64
 }
 
 const (
@@ -24,20 +26,36 @@ func (h *histogram) add(v uint64) {
 		r = new([histogramSteps]uint64)
 		h.rows[row] = r
 	}
+	h.hit |= 1 << row
 	// Above row 0 the leading one is implied: it is bit 6 of the shifted value.
 	r[v>>max(row-1, 0)%histogramSteps]++
 }
 
 func (h *histogram) merge(o *histogram) {
-	for i, row := range o.rows {
-		if row == nil {
-			continue
-		}
+	for i, row := range o.hits {
 		if h.rows[i] == nil {
 			h.rows[i] = new([histogramSteps]uint64)
 		}
 		for j, n := range row {
 			h.rows[i][j] += n
+		}
+	}
+	h.hit |= o.hit
+}
+
+// clear makes it one of no values, and keeps its memory.
+func (h *histogram) clear() {
+	for _, row := range h.hits {
+		clear(row[:])
+	}
+	h.hit = 0
+}
+
+// hits calls yield with the rows that have values. It is an iter.Seq2.
+func (h *histogram) hits(yield func(i int, row *[histogramSteps]uint64) bool) {
+	for left := h.hit; left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros64(left); !yield(i, h.rows[i]) {
+			return
 		}
 	}
 }
@@ -51,10 +69,7 @@ func (h *histogram) percentile(percent uint64) uint64 {
 		rank++
 	}
 	seen := uint64(0)
-	for i, row := range h.rows {
-		if row == nil {
-			continue
-		}
+	for i, row := range h.hits {
 		for j, n := range row {
 			seen += n
 			if n > 0 && seen >= rank {
@@ -67,10 +82,7 @@ func (h *histogram) percentile(percent uint64) uint64 {
 
 // total is how many values were added.
 func (h *histogram) total() (n uint64) {
-	for _, row := range h.rows {
-		if row == nil {
-			continue
-		}
+	for _, row := range h.hits {
 		for _, k := range row {
 			n += k
 		}

@@ -1,5 +1,7 @@
 package reel
 
+import "slices"
+
 // LiveSums is what happened in a stretch of time. Times are in ticks.
 type LiveSums struct {
 	Start, End uint64
@@ -11,6 +13,8 @@ type LiveSums struct {
 	Ignored uint64
 
 	functions []*liveFunction // by ID
+	there     []uint32        // IDs of those that are there
+	ordered   bool            // there is in order
 }
 
 // LiveThreadSums is what a thread did.
@@ -59,15 +63,31 @@ func (s *LiveSums) make(id, known uint32) *liveFunction {
 	}
 	if s.functions[id] == nil {
 		s.functions[id] = new(liveFunction)
+		s.there = append(s.there, id)
+		s.ordered = false
 	}
 	return s.functions[id]
+}
+
+// each yields the functions that something happened in, by ID. It is an iter.Seq2.
+func (s *LiveSums) each(yield func(id uint32, f *liveFunction) bool) {
+	if !s.ordered {
+		slices.Sort(s.there)
+		s.ordered = true
+	}
+	for _, id := range s.there {
+		f := s.functions[id]
+		if f.Calls|f.Ended|f.Open|f.Self|f.Max != 0 && !yield(id, f) {
+			return
+		}
+	}
 }
 
 // Functions calls yield with what each function's calls came to, by ID, until it returns false; 0 are those that nobody knows. Functions
 // that nothing happened in are left out. It is an iter.Seq2.
 func (s *LiveSums) Functions(yield func(id uint32, f *LiveFunction) bool) {
-	for id, f := range s.functions {
-		if f != nil && f.LiveFunction != (LiveFunction{}) && !yield(uint32(id), &f.LiveFunction) {
+	for id, f := range s.each {
+		if !yield(id, &f.LiveFunction) {
 			return
 		}
 	}
@@ -96,17 +116,12 @@ func (s *LiveSums) Add(o *LiveSums) {
 	s.LostExits += o.LostExits
 	s.Ignored += o.Ignored
 	s.addThreads(o.Threads)
-	for _, f := range s.functions {
-		if f != nil {
-			f.Open = 0
-		}
+	for _, id := range s.there {
+		s.functions[id].Open = 0
 	}
 	last := uint32(max(len(o.functions), 1) - 1)
-	for id, from := range o.functions {
-		if from == nil || from.LiveFunction == (LiveFunction{}) {
-			continue
-		}
-		to := s.make(uint32(id), last)
+	for id, from := range o.each {
+		to := s.make(id, last)
 		to.Calls += from.Calls
 		to.Ended += from.Ended
 		to.Open = from.Open
@@ -135,15 +150,8 @@ func (s *LiveSums) addThreads(list []LiveThreadSums) {
 func (s *LiveSums) Clear() {
 	s.Start, s.End, s.Dropped, s.LostExits, s.Ignored = 0, 0, 0, 0, 0
 	s.Threads = s.Threads[:0]
-	for _, f := range s.functions {
-		if f == nil || f.LiveFunction == (LiveFunction{}) {
-			continue
-		}
+	for _, f := range s.each {
 		f.LiveFunction = LiveFunction{}
-		for _, row := range &f.durations.rows {
-			if row != nil {
-				clear(row[:])
-			}
-		}
+		f.durations.clear()
 	}
 }

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,10 @@ import (
 // maxMemoryImage bounds an image that is put together from memory.
 const maxMemoryImage = 1 << 28
 
-var errImageTooLarge = errors.New("too large to be read from memory")
+var (
+	errImageTooLarge = errors.New("too large to be read from memory")
+	errNoImage       = errors.New("no ELF file")
+)
 
 // imageFromMemory puts a file together from what of it is mapped: the vdso, which has
 // no other place, and files that cannot be reached any more. Sections that are not
@@ -24,6 +28,11 @@ func imageFromMemory(im *Image, memory unwind.Memory, allowed *object.Allowance)
 			return nil, fmt.Errorf("%w: %d bytes", errImageTooLarge, end)
 		}
 		size = max(size, end)
+	}
+	// What is no image, as code that was made at run time, isn't read whole to find that out.
+	var magic [len(elf.ELFMAG)]byte
+	if n, err := memory.ReadMemory(im.regions[0].start, magic[:]); n < len(magic) || string(magic[:]) != elf.ELFMAG {
+		return nil, errors.Join(errNoImage, err)
 	}
 	if err := allowed.Take(size, "what is read of memory"); err != nil { // for good: images stay open
 		return nil, err

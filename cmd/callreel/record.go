@@ -226,7 +226,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 	if len(args) > 0 {
 		status.quiet() // the command writes to the same terminal
 	}
-	collect := collectLater(f.armed.isArmed())
+	collect := collectLater()
 	progress := status.recording
 	if page != nil {
 		progress = page.progress(progress)
@@ -288,15 +288,11 @@ func (f *recordFlags) checkOutput() error {
 
 // collectLater makes the garbage collector run but seldom until collect is called. Nearly all that a recording's preparation allocates is
 // kept until it is over, and a program with a million functions takes a fifth less time without six rounds of marking it. While it records
-// callreel allocates so little that it would keep for minutes what only planning needs, so that is given back then. What is armed may be so for
-// days, and is to need little memory: it collects twice as often as is usual.
-func collectLater(armed bool) (collect func()) {
-	const percent, armedPercent = 800, 50
+// callreel allocates so little that it would keep for minutes what only planning needs, so that is given back then.
+func collectLater() (collect func()) {
+	const percent = 800
 	before := debug.SetGCPercent(percent)
 	return func() {
-		if armed && before > armedPercent {
-			before = armedPercent
-		}
 		debug.SetGCPercent(before)
 		go debug.FreeOSMemory()
 	}

@@ -144,7 +144,7 @@ type topRun struct {
 func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch time.Duration, notice func(string, ...any), failing func()) *topRun {
 	t := &topRun{meter: live.NewMeter(stretch), started: make(chan struct{}), ended: make(chan struct{})}
 	ctx, t.cancel = context.WithCancel(ctx)
-	collect := collectLater(false)
+	collect := collectLater()
 	go func() {
 		defer close(t.ended)
 		defer func() {

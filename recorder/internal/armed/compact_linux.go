@@ -54,6 +54,10 @@ const (
 	compactPart    = 16
 	// maxPicked is of how many threads it is kept which calls were open, in programs some functions of which have been off.
 	maxPicked = 1 << 16
+	// peekInterval is how often it is looked whether many chunks, one in peekPart of all, have been filled, where calls are counted for a budget:
+	// what costs too much is to be known soon.
+	peekInterval = 4 * time.Millisecond
+	peekPart     = 64
 	// restAfter is when a chunk of the store is ended that nothing comes to.
 	restAfter = 2 * time.Second
 )
@@ -69,13 +73,11 @@ func (c *compactor) run(ctx context.Context) {
 	chunks := c.a.snapshots.Chunks()
 	longest := max(compactLeast, min(compactLongest, compactLongest*time.Duration(chunks)/compactChunks))
 	wait, last := longest, time.Now()
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
+		if !c.rest(ctx, timer, wait) {
 			return
-		case <-timer.C:
 		}
 		rounds := &c.a.Switches.Rounds
 		rounds.Begin()
@@ -105,8 +107,25 @@ func (c *compactor) run(ctx context.Context) {
 		if moved > 0 {
 			wait = min(wait, took*time.Duration(max(1, chunks/compactPart))/time.Duration(moved))
 		}
-		timer.Reset(max(wait, compactLeast))
 	}
+}
+
+// rest waits so long, or until many chunks have been filled where that is to be known soon. It returns false if ctx ends.
+func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Duration) bool {
+	wait = max(wait, compactLeast)
+	step := wait
+	if c.a.Tally != nil {
+		step = min(step, peekInterval)
+	}
+	for many := uint64(max(1, c.a.snapshots.Chunks()/peekPart)); wait > 0 && c.a.snapshots.Moved() < many; wait -= step {
+		timer.Reset(min(step, wait))
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // look looks how much is kept, once a second, and returns what there is to say of it. The caller holds mu.
@@ -226,7 +245,9 @@ func (c *compactor) count(h *ring.Run) {
 	t.next = h.Seq + 1
 	t.Push(h.Events)
 	if n := len(h.Events); n > 0 {
-		c.a.Tally.Saw(n, h.Events[n-1].Time)
+		if c.a.Tally.Saw(n, h.Events[n-1].Time) {
+			c.a.Tally.GiveWay(c.a.Switches.Rounds.Serve)
+		}
 	}
 }
 

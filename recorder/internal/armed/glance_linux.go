@@ -44,8 +44,10 @@ func (g *glances) run(ctx context.Context) {
 	for {
 		rest := longestTick // triggers may be replaced
 		if least := g.a.Triggers.Least(); least > 0 {
-			g.round(ring.TicksOf(max(least/2, leastGlance), g.a.TicksPerSecond))
-			rest = max(least/4, leastGlance)
+			rest = max(least/2, leastGlance)
+			if g.round(ring.TicksOf(rest, g.a.TicksPerSecond)) {
+				rest = max(least/4, leastGlance) // it may take still longer, and be somewhere else then
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -55,8 +57,8 @@ func (g *glances) run(ctx context.Context) {
 	}
 }
 
-// round asks what threads do whose calls have taken so many ticks, and keeps what has been answered.
-func (g *glances) round(least uint64) {
+// round asks what threads do whose calls have taken so many ticks, and keeps what has been answered. It says whether there are such calls.
+func (g *glances) round(least uint64) (are bool) {
 	now := ring.Ticks()
 	due := map[int]dueGlance{}
 	g.a.predicates.EachOpen(func(c ring.OpenCall) {
@@ -64,6 +66,7 @@ func (g *glances) round(least uint64) {
 		if tid := g.a.calls.thread(c.Ctx); tid == 0 || is < least || ring.IsMarkID(c.Word>>1) {
 			return
 		}
+		are = true
 		d := g.due[c.Place]
 		if d.number != c.Number {
 			d = dueGlance{c.Number, least}
@@ -82,6 +85,7 @@ func (g *glances) round(least uint64) {
 		}
 		g.kept = append(g.kept, glance{a.NSTID, a.Look})
 	}
+	return are
 }
 
 func (g *glances) ask(c *ring.OpenCall) bool {

@@ -33,7 +33,7 @@ func (k *Keeper) choose(ctx context.Context, fresh bool) error {
 	l := &k.before
 	on, off := Choose(k.expected(fresh, at), k.allowed(*l))
 	k.after, k.usual, k.differs, k.chosen, k.chosenAt = load{}, nil, 0, at, k.price
-	k.now, k.debt = kindOfLoad{}, 0
+	k.now, k.debt, k.short = kindOfLoad{}, 0, short{}
 	is := map[uint32]bool{}
 	for i := range off {
 		is[off[i].ID] = true

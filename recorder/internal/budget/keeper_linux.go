@@ -82,7 +82,7 @@ const (
 	sampleStep                   = laterSample / 4
 	// leastFirst is how much processor time there is in the first.
 	leastFirst = 5 * time.Millisecond
-	// leastCPU is for how much processor time calls are held against it: less says nothing.
+	// leastCPU is for how much processor time calls are held against it: less says nothing, but that there were too many of them.
 	leastCPU = 2 * time.Millisecond
 	// patience is how much more than the budget may be spent before something is done: so much as it is for in this time.
 	patience = 50 * time.Millisecond
@@ -115,6 +115,7 @@ type Keeper struct {
 	known   memory
 	now     kindOfLoad
 	recent  recent
+	short   short
 	second  lastSecond
 	debt    float64   // seconds of processor time by which more was spent than might be
 	found   time.Time // when functions were rejected last
@@ -192,7 +193,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 		}
 		if idle, err := k.isIdle(); err != nil {
 			return err
-		} else if !idle {
+		} else if burst || !idle {
 			list, l, err := k.stretch()
 			if err != nil {
 				return err
@@ -201,6 +202,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 				return err
 			}
 		}
+		k.c.Tally.listens.Store(false)
 		if burst { // to which there was something more urgent
 			if err := k.close(ctx); err != nil {
 				return err
@@ -227,12 +229,14 @@ func (k *Keeper) rest() time.Duration {
 
 // wait waits so long, or until ctx ends, or so much is called that it is to be looked at once: that is a burst.
 func (k *Keeper) wait(ctx context.Context, d time.Duration) (burst bool) {
+	k.c.Tally.listens.Store(true)
 	select {
 	case <-ctx.Done():
 	case <-k.c.Tally.bursts:
 		return true
 	case <-time.After(d):
 	}
+	k.c.Tally.listens.Store(false)
 	return false
 }
 
@@ -282,6 +286,7 @@ func (k *Keeper) reject(ctx context.Context, off, on []uint32, rates map[uint32]
 	}
 	k.on(on, now, false)
 	are, err := k.c.Probes.Reject(off, on)
+	k.c.Tally.listens.Store(false)
 	var fresh []Off
 	is := map[uint32]bool{}
 	for _, id := range are {

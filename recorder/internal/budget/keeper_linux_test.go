@@ -311,3 +311,71 @@ func TestTheFirstSampleIsOfWork(t *testing.T) {
 		t.Errorf("%d samples, of %.3f s", k.stats.Samples, k.before.cpu)
 	}
 }
+
+// A stretch too short to say anything is kept for the next; one with more calls than the budget is for says enough.
+func TestAFloodIsLeftOutHoweverShortTheStretch(t *testing.T) {
+	k, p := keeper()
+	ctx := t.Context()
+	few := []Function{{ID: 5, Calls: 3_000, Half: 40, P99: 90, Max: 800}}
+	for i := range 4 {
+		if err := k.look(ctx, few, loadOf(few, 0.0003)); err != nil {
+			t.Fatal(err)
+		}
+		// 1 ms of calls may be ahead: 10,000 of them, at the price that is assumed at first.
+		if got, want := p.off[5], i == 3; got != want {
+			t.Errorf("it is off: %v, behind %d calls", got, 3_000*(i+1))
+		}
+	}
+	many := []Function{{ID: 6, Calls: 40_000, Half: 40, P99: 90, Max: 800}}
+	if err := k.look(ctx, many, loadOf(many, 0.0004)); err != nil {
+		t.Fatal(err)
+	}
+	if !p.off[6] {
+		t.Error("a flood of 0.4 ms stays on")
+	}
+	if n, most := k.known.expected(6, 1, time.Now(), 0), uint64(1_000_000_000)/leastPrice; n > most || n < most/2 {
+		t.Errorf("%d calls a second are expected of it: no program makes more than %d", n, most)
+	}
+}
+
+// Who reads the rings lets the keeper act on a burst, and no longer than that takes.
+func TestWhoReadsTheRingsGivesWay(t *testing.T) {
+	k, _ := keeper()
+	tally := k.c.Tally
+	served := 0
+	serve := func() { served++ }
+	if tally.GiveWay(serve); served != 0 {
+		t.Error("it gives way to a keeper that doesn't listen")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waited := make(chan bool)
+	go func() { waited <- k.wait(ctx, time.Minute) }()
+	for !tally.listens.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	tally.soon, tally.next = 10, 10
+	if tally.Saw(5, 1) {
+		t.Error("some events are a burst")
+	}
+	if !tally.Saw(6, 2) || !<-waited {
+		t.Error("a burst isn't told of")
+	}
+	tally.GiveWay(func() {
+		if !tally.left {
+			t.Error("all has been read, by what the keeper is told")
+		}
+		if served++; served == 3 {
+			if err := k.reject(ctx, []uint32{5}, nil, nil, 1); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if served != 3 || tally.left {
+		t.Errorf("it was served %d times, where the keeper had acted behind the third", served)
+	}
+	go func() { waited <- k.wait(ctx, time.Millisecond) }()
+	if <-waited || tally.listens.Load() {
+		t.Error("a keeper that nobody has told of a burst is waited for")
+	}
+	cancel()
+}

@@ -9,7 +9,9 @@ import (
 
 // look holds what is on against the budget.
 func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
-	if l.cpu < leastCPU.Seconds() {
+	spare := k.c.Share * patience.Seconds()
+	enough := false
+	if list, l, enough = k.short.add(list, l, spare*1e9/k.price); !enough {
 		return nil
 	}
 	// What functions have written before they went off may be read long after: it costs nothing now. Of what was dropped the same part is theirs.
@@ -47,7 +49,6 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	k.stats.Measured = k.second.add(spending{k.tick, min(spent, l.cpu), l.cpu}, k.c.TicksPerSecond) // it is part of what the process has used
 	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
 	k.mu.Unlock()
-	spare := k.c.Share * patience.Seconds()
 	if k.debt = max(k.debt+spent-most*k.c.Share*l.cpu, -spare); k.debt <= spare {
 		const much, atMost = 1.25, 2 * time.Second
 		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {

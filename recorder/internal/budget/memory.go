@@ -65,7 +65,7 @@ func (m memory) rejected(f *Function, cpu, price float64, now time.Time, used ti
 	}
 	r.last = now
 	r.times++
-	rate := float64(f.Calls) / cpu
+	rate := min(float64(f.Calls)/cpu, 1e9/leastPrice) // of a short stretch it isn't known exactly
 	n, most := r.times, mostHold
 	if rate*price/1e9 >= floodCost {
 		n, most = n+1, mostFlood

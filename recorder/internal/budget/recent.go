@@ -28,27 +28,62 @@ func (r *recent) add(list []Function, l load) {
 
 // sum is what was called of the functions for which is says so.
 func (r *recent) sum(is func(id uint32) bool) (all []Function, l load) {
-	at := map[uint32]int{}
+	together := together{at: map[uint32]int{}}
 	for i, list := range r.lists {
 		for k := range list {
-			f := &list[k]
-			if !is(f.ID) {
-				continue
+			if f := &list[k]; is(f.ID) {
+				together.add(f)
 			}
-			a, met := at[f.ID]
-			if !met {
-				at[f.ID] = len(all)
-				all = append(all, *f)
-				continue
-			}
-			s := &all[a]
-			s.Calls, s.Self = s.Calls+f.Calls, s.Self+f.Self
-			s.P99, s.Max, s.Half, s.Kept = max(s.P99, f.P99), max(s.Max, f.Max), max(s.Half, f.Half), f.Kept
 		}
 		l.cpu, l.ticks = l.cpu+r.loads[i].cpu, l.ticks+r.loads[i].ticks
 	}
-	for i := range all {
-		l.all += float64(all[i].Calls)
+	for i := range together.all {
+		l.all += float64(together.all[i].Calls)
 	}
-	return all, l
+	return together.all, l
+}
+
+// together is functions of several stretches.
+type together struct {
+	all []Function
+	at  map[uint32]int // places in all, by ID
+}
+
+func (t *together) add(f *Function) {
+	a, met := t.at[f.ID]
+	if !met {
+		t.at[f.ID] = len(t.all)
+		t.all = append(t.all, *f)
+		return
+	}
+	s := &t.all[a]
+	s.Calls, s.Self = s.Calls+f.Calls, s.Self+f.Self
+	s.P99, s.Max, s.Half, s.Kept = max(s.P99, f.P99), max(s.Max, f.Max), max(s.Half, f.Half), f.Kept
+}
+
+// short is stretches that are too short to say anything, until there is enough of them.
+type short struct {
+	list []Function
+	load load
+}
+
+// add adds a stretch, and returns all of them if together they have leastCPU of processor time, or more than so many calls.
+func (s *short) add(list []Function, l load, many float64) (all []Function, sum load, enough bool) {
+	if len(s.list) > 0 {
+		t := together{at: map[uint32]int{}}
+		for _, list := range [][]Function{s.list, list} {
+			for i := range list {
+				t.add(&list[i])
+			}
+		}
+		list = t.all
+	}
+	b := &s.load
+	l = load{ticks: b.ticks + l.ticks, cpu: b.cpu + l.cpu, kept: b.kept + l.kept, all: b.all + l.all, dropped: b.dropped + l.dropped}
+	if l.cpu < leastCPU.Seconds() && l.all <= many {
+		s.list, s.load = list, l
+		return nil, load{}, false
+	}
+	*s = short{}
+	return list, l, true
 }

@@ -1,6 +1,9 @@
 package budget
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/callreel/callreel/reel"
 )
 
@@ -14,6 +17,8 @@ type Tally struct {
 	// each time, in case it doesn't; 0 is for never.
 	events, next, soon int
 	bursts             chan struct{}
+	// listens says that the keeper waits for that, or has been told and hasn't done anything about it yet.
+	listens atomic.Bool
 	// usual is how long calls of functions take, in ticks: the 99th percentile, the longest of the last stretches.
 	usual map[uint32]uint64
 }
@@ -32,16 +37,38 @@ func (t *Tally) Thread() *reel.LiveThread {
 	return t.sums.Thread(t.keys)
 }
 
-// Saw notes how many events of a thread were counted, and the tick of the last.
-func (t *Tally) Saw(events int, tick uint64) {
+// Saw notes how many events of a thread were counted, and the tick of the last. burst says that there were so many that the keeper is to look
+// at once: who reads the rings should let it, see GiveWay.
+func (t *Tally) Saw(events int, tick uint64) (burst bool) {
 	t.last = max(t.last, tick)
-	if t.events += events; t.soon > 0 && t.events > t.next {
-		t.next = t.events + t.soon
-		select {
-		case t.bursts <- struct{}{}:
-		default:
-		}
+	if t.events += events; t.soon == 0 || t.events <= t.next {
+		return false
 	}
+	t.next = t.events + t.soon
+	select {
+	case t.bursts <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+const (
+	// giveWay is for how long the keeper is let, at most, and giveWayStep how soon it is noticed that it has done its part.
+	giveWay     = 3 * time.Millisecond
+	giveWayStep = 50 * time.Microsecond
+)
+
+// GiveWay lets the keeper act on a burst before more is read: the program and who reads the rings may need all processors, and the longer it
+// takes the more there is to be read. serve calls what is asked to be called soon by who reads the rings.
+func (t *Tally) GiveWay(serve func()) {
+	left := t.left
+	t.left = true // there is more
+	for begun := time.Now(); t.listens.Load() && time.Since(begun) < giveWay; {
+		serve()
+		time.Sleep(giveWayStep)
+	}
+	t.left = left
 }
 
 // Round ends a round of reading; left says that there was more than it has read.

@@ -424,8 +424,8 @@ func (k *thread) pick(events []reel.Event, payloads []ring.Payload) ([]reel.Even
 	events, payloads = c.Switches.Pick(&k.open, events, payloads)
 	if k.counted != nil {
 		k.counted.Push(events)
-		if len(events) > 0 {
-			k.c.Tally.Saw(len(events), events[len(events)-1].Time)
+		if n := len(events); n > 0 && c.Tally.Saw(n, events[n-1].Time) {
+			c.Tally.GiveWay(c.Switches.Rounds.Serve)
 		}
 	}
 	return events, payloads

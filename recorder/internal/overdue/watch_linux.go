@@ -104,6 +104,8 @@ func (w *Watch) run(ctx context.Context) {
 		return
 	}
 	defer func() { _ = h.Close() }()
+	// What a first look takes, some tens of milliseconds for call frame information, is not to be taken when there is most to do.
+	w.look(ctx, h, Question{TID: w.c.Process.Pid()})
 	left, from := mostLooks, time.Now()
 	for {
 		select {

@@ -15,7 +15,7 @@ const (
 	// all the same: what they cost is to end soon. Of a call that is open just then, one or none of each thread, the end isn't seen.
 	settleAfter    = 5 * time.Millisecond
 	settlePatience = 10 * time.Millisecond
-	shutAfter      = 50 * time.Millisecond
+	shutAfter      = 15 * time.Millisecond
 	// rejectedAfter is when exits of rejected functions are seen to here, that nobody asks for.
 	rejectedAfter = time.Second
 )
@@ -120,6 +120,7 @@ func (s *Switches) closeRejected(ids []uint32) {
 		}
 	}
 	s.closeThose(due, settlePatience)
+	now = time.Now()
 	for _, w := range due {
 		if s.shut[w.id] || s.stateOf(w.id)&exitsOff != 0 || now.Sub(w.since) < shutAfter {
 			continue

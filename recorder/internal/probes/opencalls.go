@@ -20,7 +20,27 @@ type OpenCalls struct {
 	spare *openPart            // one without calls, to be used again
 	late  []openCall           // of the events at hand, from the last on
 	all   *int                 // what all such lists have of count, nil if nobody counts
+	near  near
 }
+
+// near is the part that an event was in last, and the one below it, as nearly all of a thread's events are in the same: nil for those that
+// aren't there. Where it isn't known nothing of it holds.
+type near struct {
+	known    bool
+	part     uint32
+	p, below *openPart
+}
+
+// at is a part, and the one below it, nil for those that aren't there.
+func (o *OpenCalls) at(part uint32) (p, below *openPart) {
+	if n := &o.near; !n.known || n.part != part {
+		*n = near{true, part, o.parts[part], o.parts[under(part)]}
+	}
+	return o.near.p, o.near.below
+}
+
+// under is the part below one.
+func under(part uint32) uint32 { return (part - 1) & (1<<(32-partBits) - 1) }
 
 type openCall struct{ sp, id uint32 }
 
@@ -42,7 +62,7 @@ const (
 
 // push adds a call, if there is room, and ends those of its part that are not above it.
 func (o *OpenCalls) push(c openCall) {
-	p := o.parts[c.sp>>partBits]
+	p, _ := o.at(c.sp >> partBits)
 	if p != nil {
 		o.cut(p, c.sp, 0) // where the part has calls none is below another
 	}
@@ -61,7 +81,7 @@ func (o *OpenCalls) push(c openCall) {
 		if p = o.spare; p == nil {
 			p = &openPart{}
 		}
-		o.spare = nil
+		o.spare, o.near.known = nil, false
 		o.parts[c.sp>>partBits] = p
 	}
 	p.calls = append(p.calls, c)
@@ -89,7 +109,7 @@ func (o *OpenCalls) cut(p *openPart, sp uint32, margin int32) {
 func (o *OpenCalls) drop(part uint32) {
 	if p := o.parts[part]; p != nil && len(p.calls) == 0 {
 		delete(o.parts, part)
-		o.spare = p
+		o.spare, o.near.known = p, false
 		o.add(-partCost)
 	}
 }
@@ -112,7 +132,7 @@ func (o *OpenCalls) Take(entries []reel.Event) { o.pass(entries) }
 // Forget empties the list, as its thread has ended.
 func (o *OpenCalls) Forget() {
 	o.add(-o.count)
-	o.parts, o.spare, o.late = nil, nil, nil
+	o.parts, o.spare, o.late, o.near = nil, nil, nil, near{}
 }
 
 // Functions calls yield with the function of each call.
@@ -166,13 +186,14 @@ func (o *OpenCalls) end(sp uint32, margin int32) {
 		return
 	}
 	part := sp >> partBits
-	if p := o.parts[part]; p != nil {
+	p, below := o.at(part)
+	if p != nil {
 		o.cut(p, sp, margin)
-		o.drop(part)
+		if len(p.calls) == 0 {
+			o.drop(part)
+		}
 	}
-	below := (part - 1) & (1<<(32-partBits) - 1)
-	p := o.parts[below]
-	if p == nil {
+	if p = below; p == nil {
 		return
 	}
 	n := 0 // the highest
@@ -181,7 +202,7 @@ func (o *OpenCalls) end(sp uint32, margin int32) {
 	}
 	p.calls = p.calls[n:]
 	o.add(-n)
-	o.drop(below)
+	o.drop(under(part))
 }
 
 // step takes one event. It says whether an exit is that of a call in the list.
@@ -192,7 +213,7 @@ func (o *OpenCalls) step(e *reel.Event) (matched bool) {
 		return true
 	}
 	o.end(e.SP, 1)
-	p := o.parts[e.SP>>partBits]
+	p, _ := o.at(e.SP >> partBits)
 	if p == nil {
 		return false
 	}
@@ -201,7 +222,8 @@ func (o *OpenCalls) step(e *reel.Event) (matched bool) {
 		return false
 	}
 	p.calls = p.calls[:n-1]
-	o.add(-1)
-	o.drop(e.SP >> partBits)
+	if o.add(-1); n == 1 {
+		o.drop(e.SP >> partBits)
+	}
 	return true
 }

@@ -1,6 +1,8 @@
 package probes
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,4 +110,52 @@ func TestOpenCallsOfADeepRecursionEnd(t *testing.T) {
 	if n := opened(&o); n != 0 || o.count != 0 {
 		t.Errorf("%d calls are open, counted as %d", n, o.count)
 	}
+}
+
+// What is remembered of the part that was used last is never wrong: the same events come to the same without it.
+func TestOpenCallsAreTheSameHoweverTheirPartsAreFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const rounds, least = 2000, 100
+	matches := 0
+	for range rounds {
+		var near, plain OpenCalls
+		stacks := []uint32{0x10000, 0x18000, 0x20000, 0xfffff000, 0x800, 0x7fff0000}
+		for range 60 {
+			if random.IntN(20) == 0 {
+				near.Forget()
+				plain.Forget()
+			}
+			sp := stacks[random.IntN(len(stacks))] - uint32(random.IntN(6))*0x40
+			e := reel.Entry(1, sp, uint32(1+random.IntN(3)))
+			if random.IntN(2) == 0 {
+				e = reel.Exit(1, sp, uint32(1+random.IntN(3)))
+			}
+			plain.near.known = false
+			var a, b bool
+			if random.IntN(4) == 0 {
+				near.pass([]reel.Event{e, e})
+				plain.pass([]reel.Event{e, e})
+			} else {
+				a, b = near.step(&e), plain.step(&e)
+			}
+			if a && e.IsExit() {
+				matches++
+			}
+			if x, y := list(&near), list(&plain); a != b || near.count != plain.count || !slices.Equal(x, y) {
+				t.Fatalf("event at %#x: %v, and %v where nothing is remembered; open %v and %v", sp, a, b, x, y)
+			}
+		}
+	}
+	if matches < least {
+		t.Errorf("%d exits had an entry: the test tests nothing", matches)
+	}
+}
+
+// list are the functions of which calls are open, one for each.
+func list(o *OpenCalls) (ids []uint32) {
+	for id := range o.Functions {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
 }

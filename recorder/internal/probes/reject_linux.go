@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/callreel/callreel/recorder/internal/stub"
-	"github.com/callreel/callreel/recorder/internal/target"
 )
 
 // Rejecting is besides what is asked for by name: a function is on if it is wanted and not rejected.
@@ -30,24 +29,19 @@ func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	if s.ended {
 		return nil, errEnding
 	}
-	reject, accept := map[uint32]bool{}, map[uint32]bool{}
+	var offs, ons []*switched
 	for _, id := range off {
-		reject[id], s.rejected[id] = true, true
+		s.rejected[id] = true
+		if p := s.places[id]; p.a != nil && s.stateOf(id)&entriesOff == 0 {
+			offs = append(offs, &switched{a: p.a, index: p.index, id: id})
+		}
 	}
 	for _, id := range on {
-		accept[id] = true
 		delete(s.rejected, id)
-	}
-	var offs, ons []*switched
-	s.each(func(a *target.Arena, i int, fn *stub.Probe) {
-		is := s.stateOf(fn.ID)&entriesOff == 0
-		switch {
-		case reject[fn.ID] && is:
-			offs = append(offs, &switched{a: a, index: i, id: fn.ID})
-		case accept[fn.ID] && !is && s.wanted(fn, nil):
-			ons = append(ons, &switched{a: a, index: i, id: fn.ID})
+		if p := s.places[id]; p.a != nil && s.stateOf(id)&entriesOff != 0 && s.wanted(p.function(), nil) {
+			ons = append(ons, &switched{a: p.a, index: p.index, id: id})
 		}
-	})
+	}
 	err = errors.Join(s.switchOff(offs), s.switchOn(ons))
 	for _, id := range off {
 		if s.stateOf(id)&entriesOff != 0 {
@@ -79,7 +73,8 @@ func (s *Switches) Kept(id uint32) bool {
 	defer s.requests.Unlock()
 	keep, known := s.keeps[id]
 	if !known {
-		keep = neverRejected(s.places[id], s.c.Keeps) || len(s.places[id].Marks) > 0 // which are written with its events
+		fn := s.places[id].function()
+		keep = neverRejected(fn, s.c.Keeps) || len(fn.Marks) > 0 // which are written with its events
 		s.keeps[id] = keep
 	}
 	return keep
@@ -88,15 +83,4 @@ func (s *Switches) Kept(id uint32) bool {
 // neverRejected says so of a function, nil for one that isn't known; keeps, if not nil, says of others.
 func neverRejected(fn *stub.Probe, keeps func(fn *stub.Probe) bool) bool {
 	return fn == nil || keepsOn(fn) || keeps != nil && keeps(fn)
-}
-
-// each calls f for each function that can be switched. The caller holds requests.
-func (s *Switches) each(f func(a *target.Arena, i int, fn *stub.Probe)) {
-	for _, a := range s.arenas {
-		for i := range a.Fns {
-			if fn := &a.Fns[i]; isSwitched(fn) {
-				f(a, i, fn)
-			}
-		}
-	}
 }

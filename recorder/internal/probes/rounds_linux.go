@@ -38,6 +38,21 @@ func (r *Rounds) End(all bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.call(all)
+}
+
+// Serve is called within a round that takes long. It calls what any round will do for.
+func (r *Rounds) Serve() {
+	if !r.waiting.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call(false)
+}
+
+// call calls what waits for a round that has left something, or nothing. The caller holds mu.
+func (r *Rounds) call(all bool) {
 	left := r.waiters[:0]
 	for _, w := range r.waiters {
 		if !w.soon && (w.begun == r.begun || !all) {

@@ -56,11 +56,11 @@ type Switches struct {
 	making    *Maker      // nil before the recording's loop begins
 	loop      Loop        // the same
 	ended     bool
-	followers map[*Switches]bool     // those that this one leads, which are on
-	rejected  map[uint32]bool        // functions that are off for what they cost, by their IDs
-	shut      map[uint32]bool        // whose exits are off though what is read of them still counts
-	places    map[uint32]*stub.Probe // by their IDs
-	keeps     map[uint32]bool        // what Kept has found
+	followers map[*Switches]bool // those that this one leads, which are on
+	rejected  map[uint32]bool    // functions that are off for what they cost, by their IDs
+	shut      map[uint32]bool    // whose exits are off though what is read of them still counts
+	places    map[uint32]place   // of those that can be switched, by their IDs
+	keeps     map[uint32]bool    // what Kept has found
 
 	touched     atomic.Bool // any function has been switched off
 	entriesOnly atomic.Bool // no exits are switched off any more
@@ -105,12 +105,26 @@ type switched struct {
 	since time.Time
 }
 
+// place is where a function is: in an arena, and at which place there.
+type place struct {
+	a     *target.Arena
+	index int
+}
+
+// function is the function there, nil for no place.
+func (p place) function() *stub.Probe {
+	if p.a == nil {
+		return nil
+	}
+	return &p.a.Fns[p.index]
+}
+
 // maxRules bounds how many changes libraries that come later are to be matched with.
 const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]*stub.Probe{}, keeps: map[uint32]bool{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -196,7 +210,7 @@ func (s *Switches) Come(a *target.Arena) error {
 	s.arenas = append(s.arenas, a)
 	for i := range a.Fns {
 		if fn := &a.Fns[i]; isSwitched(fn) {
-			s.places[fn.ID] = fn
+			s.places[fn.ID] = place{a, i}
 		}
 	}
 	if len(s.rules) == 0 {

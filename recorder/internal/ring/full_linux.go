@@ -49,6 +49,9 @@ func (k *Snapshotter) TakesFull() {
 	k.taker.again.Store(true)
 }
 
+// Moved is how many chunks threads have taken since the last TakeFull, about.
+func (k *Snapshotter) Moved() uint64 { return atomic.LoadUint64(k.m.u64(HdrHand)) - k.taker.hand }
+
 // fullPatience is for which part of a round of the hand, one in so many, a full chunk waits for events that were claimed and not written. In
 // half a round it may be overwritten.
 const fullPatience = 4
