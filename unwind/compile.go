@@ -66,7 +66,27 @@ func (w *Walker) compileImage(e *entry, im Image, code *around, at uint64, exact
 		e.kind, e.by = kindOutermost, ByCode
 		return
 	}
+	if !exact && e.traits&afterCall == 0 && w.isMadeUp(im, link+1) {
+		e.kind, e.by = kindOutermost, ByCFI
+		return
+	}
 	w.compileCode(e, code.pc, exact)
+}
+
+// isMadeUp says of a return address behind no call, before which no function is, that it is
+// a function's first instruction, and that its caller would be in the link register: the
+// address was put there for who made the stack, as makecontext does in glibc for arm64
+// (__startcontext). That function has no caller: what is in the register is its own address.
+func (w *Walker) isMadeUp(im Image, link uint64) bool {
+	if w.arch.lr < 0 {
+		return false
+	}
+	row, _, err := im.Row(&w.machine, link)
+	if err != nil || row == nil {
+		return false
+	}
+	kind := row.RA().Kind
+	return kind == cfi.Unspecified || kind == cfi.SameValue
 }
 
 // compileRow makes a simple entry of a row, or keeps the row.

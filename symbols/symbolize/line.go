@@ -205,7 +205,8 @@ func (l *line) address(body string, lead int) bool {
 }
 
 // glibc reads "path(f+0x1f) [0x55d2c0a1]" (backtrace_symbols(3)). All of its addresses
-// are behind calls.
+// are behind calls, but for what a signal has interrupted. What handlers return to may be
+// in an image that has no file, as the vdso, so its printed name says which that is.
 func (l *line) glibc(body string, lead int) bool {
 	body = strings.TrimRight(body, " \t\r")
 	path, rest, ok1 := cutLast(body, "[0x")
@@ -239,6 +240,9 @@ func (l *line) glibc(body string, lead int) bool {
 	}
 	l.kind, l.after = frameLine, lead+len(body)
 	l.frame = Frame{Address: v, Kind: Return, Place: place}
+	if isTrampoline(place.Symbol) {
+		l.frame.Kind = Signal
+	}
 	return true
 }
 

@@ -31,6 +31,7 @@ func TestLinesOfStacksAreKnownInManyShapes(t *testing.T) {
 		{"0   libsystem_kernel.dylib        \t0x00000001a2b3c4d0 __pthread_kill + 8", 0x1a2b3c4d0, Auto, 0, Place{}},
 		{"/usr/bin/prog(+0x1136) [0x55d2c0a1]", 0x55d2c0a1, Return, -1, Place{Path: "/usr/bin/prog", Offset: 0x1136}},
 		{"./prog(main+0x1c)[0x55d2c0a1]", 0x55d2c0a1, Return, -1, Place{Path: "./prog", Symbol: "main", Offset: 0x1c}},
+		{"linux-vdso.so.1(__kernel_rt_sigreturn+0x0)[0xffffaf1b97bc]", 0xffffaf1b97bc, Signal, -1, Place{Path: "linux-vdso.so.1", Symbol: "__kernel_rt_sigreturn"}},
 		{"./prog(operator+(x)-0x2) [0x55d2c0a1]", 0, 0, -2, Place{}},
 		{"./prog(main-0x2) [0x55d2c0a1]", 0x55d2c0a1, Return, -1, Place{Path: "./prog", Symbol: "main", Offset: 0xfffffffffffffffe}},
 		{"./prog() [0x401136]", 0x401136, Return, -1, Place{Path: "./prog", Offset: 0x401136}},

@@ -315,6 +315,7 @@ SECTIONS {
 	.percpu 0 : { LONG(1) } :percpu
 	/DISCARD/ : { *(.note*) *(.comment) }
 }`), 0o600))
+	realtest.Need(t, realtest.AMD64) // whose code model for kernels it is
 	path := compile(t, realtest.GCC, "kernel.c", source, "-g", "-O1", "-mcmodel=kernel", "-fno-pic", "-no-pie", "-nostdlib", "-static", "-Wl,-T,"+script, "-Wl,-e,main")
 	im, err := object.Open(path)
 	realtest.Must(t, err)

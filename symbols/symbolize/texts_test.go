@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,8 @@ func TestKeptTextsChangeNoAnswer(t *testing.T) {
 		return true
 	})
 	capture.WriteString("]}")
-	if trampolines == 0 || stacks < 500 {
+	const arm64 = "arm64" // whose signal handlers return to the vdso
+	if trampolines == 0 && runtime.GOARCH != arm64 || stacks < 500 {
 		t.Fatalf("%d functions, %d trampolines", stacks, trampolines)
 	}
 	var want bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/recorder/internal/past"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
@@ -56,7 +57,7 @@ const (
 	maxPicked = 1 << 16
 	// peekInterval is how often it is looked whether many chunks, one in peekPart of all, have been filled, where calls are counted for a budget:
 	// what costs too much is to be known soon.
-	peekInterval = 4 * time.Millisecond
+	peekInterval = pace.Step
 	peekPart     = 64
 	// restAfter is when a chunk of the store is ended that nothing comes to.
 	restAfter = 2 * time.Second
@@ -117,8 +118,9 @@ func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Durat
 	if c.a.Tally != nil {
 		step = min(step, peekInterval)
 	}
-	for many := uint64(max(1, c.a.snapshots.Chunks()/peekPart)); wait > 0 && c.a.snapshots.Moved() < many; wait -= step {
-		timer.Reset(min(step, wait))
+	many := uint64(max(1, c.a.snapshots.Chunks()/peekPart))
+	for ; wait > 0 && c.a.snapshots.Moved() < many; wait -= step {
+		timer.Reset(pace.Rest(time.Now(), min(step, wait)))
 		select {
 		case <-ctx.Done():
 			return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/recorder/internal/overdue"
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -52,7 +53,7 @@ func (g *glances) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(rest):
+		case <-time.After(pace.Rest(time.Now(), rest)):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
 
@@ -234,7 +235,7 @@ func (k *Keeper) wait(ctx context.Context, d time.Duration) (burst bool) {
 	case <-ctx.Done():
 	case <-k.c.Tally.bursts:
 		return true
-	case <-time.After(d):
+	case <-time.After(pace.Rest(time.Now(), d)):
 	}
 	k.c.Tally.listens.Store(false)
 	return false

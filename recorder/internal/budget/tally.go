@@ -19,13 +19,15 @@ type Tally struct {
 	bursts             chan struct{}
 	// listens says that the keeper waits for that, or has been told and hasn't done anything about it yet.
 	listens atomic.Bool
+	// giveWay is for how long the keeper is let act, at most.
+	giveWay time.Duration
 	// usual is how long calls of functions take, in ticks: the 99th percentile, the longest of the last stretches.
 	usual map[uint32]uint64
 }
 
 // NewTally returns a tally that has counted nothing; goroutines says that events are those of goroutines.
 func NewTally(goroutines bool, now uint64) *Tally {
-	t := &Tally{sums: reel.NewLiveTally(goroutines), usual: map[uint32]uint64{}, bursts: make(chan struct{}, 1)}
+	t := &Tally{sums: reel.NewLiveTally(goroutines), usual: map[uint32]uint64{}, bursts: make(chan struct{}, 1), giveWay: mostGivenWay}
 	t.sums.Known(reel.MaxID, 0)
 	t.sums.Begin(now)
 	return t
@@ -54,9 +56,9 @@ func (t *Tally) Saw(events int, tick uint64) (burst bool) {
 }
 
 const (
-	// giveWay is for how long the keeper is let, at most, and giveWayStep how soon it is noticed that it has done its part.
-	giveWay     = 3 * time.Millisecond
-	giveWayStep = 50 * time.Microsecond
+	// mostGivenWay is for how long the keeper is let act, at most, and giveWayStep how soon it is noticed that it has.
+	mostGivenWay = 3 * time.Millisecond
+	giveWayStep  = 50 * time.Microsecond
 )
 
 // GiveWay lets the keeper act on a burst before more is read: the program and who reads the rings may need all processors, and the longer it
@@ -64,7 +66,7 @@ const (
 func (t *Tally) GiveWay(serve func()) {
 	left := t.left
 	t.left = true // there is more
-	for begun := time.Now(); t.listens.Load() && time.Since(begun) < giveWay; {
+	for begun := time.Now(); t.listens.Load() && time.Since(begun) < t.giveWay; {
 		serve()
 		time.Sleep(giveWayStep)
 	}

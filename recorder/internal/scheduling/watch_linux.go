@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process/sched"
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -89,13 +90,11 @@ func (w *Watch) start(pid int, from uint64, keep keeper, every time.Duration) {
 }
 
 func (w *Watch) run(every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	for {
 		select {
 		case <-w.stop:
 			return
-		case <-tick.C:
+		case <-time.After(pace.Rest(time.Now(), every)):
 		}
 		if err := w.drain(false); err != nil {
 			w.err = err
