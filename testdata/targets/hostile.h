@@ -23,6 +23,18 @@
 #include <sys/wait.h>
 #include <time.h>
 
+/* fill_with_returns makes memory code that returns wherever it is called. */
+static inline void fill_with_returns(void *at, size_t size)
+{
+#ifdef __aarch64__
+    for (size_t i = 0; i < size / 4; i++)
+        ((uint32_t *)at)[i] = 0xd65f03c0;
+    __builtin___clear_cache((char *)at, (char *)at + size);
+#else
+    memset(at, 0xc3, size);
+#endif
+}
+
 /* One mapping of this process's memory. */
 struct region {
     uint64_t start, end, inode;

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     char *jit = mmap((void *)JIT_AT, 0x2000, PROT_READ | PROT_WRITE, fixed, -1, 0);
     uint64_t *canary = mmap((void *)(JIT_AT + 0x2000), 0x1000, PROT_READ | PROT_WRITE, fixed, -1, 0);
     CHECK(jit == (char *)JIT_AT && canary == (void *)(JIT_AT + 0x2000));
-    memset(jit, 0xc3, 0x2000); /* ret */
+    fill_with_returns(jit, 0x2000);
     CHECK(mprotect(jit, 0x2000, PROT_READ | PROT_EXEC) == 0);
     *canary = CANARY;
     pthread_t t;

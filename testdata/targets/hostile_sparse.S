@@ -1,6 +1,41 @@
-/* A function of 64 MiB, all of it zeros (add %al,(%rax)), which take no room on the disk, in a program that sleeps. */
+/* A function of 64 MiB, all of it zeros, which take no room on the disk, in a program that sleeps. They are add %al,(%rax) on x86-64, and no
+   instruction on arm64. */
     .text
     .globl  _start
+#ifdef __aarch64__
+    .type   _start, %function
+_start:
+    bl      hostile_leaf
+    mov     x8, #64              /* write(1, "ready\n", 6) */
+    mov     x0, #1
+    adr     x1, ready
+    mov     x2, #6
+    svc     #0
+1:  mov     x8, #63              /* until stdin ends */
+    mov     x0, #0
+    sub     x1, sp, #64
+    mov     x2, #1
+    svc     #0
+    cmp     x0, #0
+    b.gt    1b
+    mov     x8, #93
+    mov     x0, #0
+    svc     #0
+ready:
+    .ascii  "ready\n"
+    .p2align 2
+    .size   _start, . - _start
+    .type   hostile_leaf, %function
+hostile_leaf:
+    add     x0, x0, #1
+    nop
+    nop
+    ret
+    .size   hostile_leaf, . - hostile_leaf
+    .p2align 12
+    .globl  hostile_huge
+    .type   hostile_huge, %function
+#else
     .type   _start, @function
 _start:
     call    hostile_leaf
@@ -19,6 +54,8 @@ _start:
     mov     $60, %eax
     xor     %edi, %edi
     syscall
+ready:
+    .ascii  "ready\n"
     .size   _start, . - _start
     .type   hostile_leaf, @function
 hostile_leaf:
@@ -30,11 +67,9 @@ hostile_leaf:
     .p2align 12
     .globl  hostile_huge
     .type   hostile_huge, @function
+#endif
 hostile_huge:
     .skip   64 << 20
     ret
     .size   hostile_huge, . - hostile_huge
-    .section .rodata
-ready:
-    .ascii  "ready\n"
-    .section .note.GNU-stack, "", @progbits
+    .section .note.GNU-stack, "", %progbits

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ func forged(pid int, site uint64, now []byte, arenas ...arena) []byte {
 	copy(patch[8:13], []byte{0xcc, 0xcc, 0xcc, 0xcc, 0xcc})
 	copy(patch[13:18], now)
 	patch[18], patch[20] = 5, 1
+	if runtime.GOARCH == "arm64" { // one instruction
+		patch[18] = 4
+	}
 	le.PutUint32(r[8:], crc32.Checksum(r[12:at+24], crc32.MakeTable(crc32.Castagnoli)))
 	le.PutUint64(r, 0x79726576_6f636572)
 	return mem

@@ -49,7 +49,7 @@ func TestArenasAreNeverPlacedAboveUserSpace(t *testing.T) {
 		maps []process.Mapping
 	}{
 		{"free below", 1 << 20, maps},
-		{"large", 256 << 20, maps},
+		{"large", reach / 8, maps},
 		{"without vsyscall", 1 << 20, maps[:6]},
 		// As with the stacks of many threads: hardly any room is left below.
 		{"hardly any room below", 1 << 20, append([]process.Mapping{{Start: 0x7fff70000000, End: 0x7ffff7a00000}}, maps[2:]...)},

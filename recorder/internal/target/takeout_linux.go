@@ -37,8 +37,30 @@ func CanTakeOut(fn *stub.Probe) bool {
 	return fn.ID != 0 && !fn.IsMark() && fn.Hook == plan.HookNone && len(fn.Marks) == 0 && fn.Import == nil && len(fn.Sites) > 0
 }
 
-// mostTaken is how many sites are written in one stop, so that it stays short.
-const mostTaken = 10_000
+// A stop is to be short: what is done in it takes writeGoal, and to halt the threads takes time on top. How many sites that is for is seen from
+// stop to stop. It depends on how many lie on a page, and on how long the kernel takes to list the process's mappings.
+const (
+	writeGoal                         = 3 * time.Millisecond
+	firstTaken, leastTaken, mostTaken = 2_000, 250, 10_000
+)
+
+// partSize is how many sites are written in one stop.
+type partSize int
+
+func (t partSize) sites() int {
+	if t == 0 {
+		return firstTaken
+	}
+	return int(t)
+}
+
+// took notes how long it took in a stop to write so many sites. Of few it says nothing, unless that was too long.
+func (t *partSize) took(sites int, d time.Duration) {
+	if sites == 0 || d < writeGoal && sites < t.sites()/2 {
+		return
+	}
+	*t = partSize(min(max(int64(sites)*int64(writeGoal)/max(int64(d), 1), leastTaken), mostTaken))
+}
 
 // TakeOut restores the text of functions, by their IDs, in stops of some milliseconds. Of a call that is open the exit doesn't come any more:
 // where that matters their events are switched off before, and calls awaited. A function stays whose text isn't what was written, or on whose
@@ -51,24 +73,16 @@ func (s *Target) TakeOut(ctx context.Context, ids map[uint32]bool) (done TakenOu
 			done.Functions = append(done.Functions, id)
 		}
 	}
-	for _, part := range s.inParts(ids, func(id uint32) bool { return !s.out[id] }) {
-		if err := s.takeOut(ctx, part, &done); err != nil {
-			return done, err
-		}
-	}
-	return done, nil
+	err = s.inParts(ids, func(id uint32) bool { return !s.out[id] }, func(p part) error { return s.takeOut(ctx, p, &done) })
+	return done, err
 }
 
 // PutBack writes the sites again that TakeOut has taken out.
 func (s *Target) PutBack(ctx context.Context, ids map[uint32]bool) (done TakenOut, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	for _, part := range s.inParts(ids, func(id uint32) bool { return s.out[id] }) {
-		if err := s.putBack(ctx, part, &done); err != nil {
-			return done, err
-		}
-	}
-	return done, nil
+	err = s.inParts(ids, func(id uint32) bool { return s.out[id] }, func(p part) error { return s.putBack(ctx, p, &done) })
+	return done, err
 }
 
 // Undisturbed calls f while no sites are written, and says whether it could.
@@ -87,8 +101,9 @@ type part struct {
 	patches []stub.Patch // but for islands in padding
 }
 
-// inParts divides the patches of functions for which is says so, in the order of their addresses. The caller holds writing.
-func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []part) {
+// inParts calls f for the patches of functions for which is says so, in the order of their addresses, in parts for one stop each. The caller
+// holds writing.
+func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool, f func(part) error) error {
 	s.Mu.Lock()
 	arenas := slices.Clone(s.Arenas)
 	s.Mu.Unlock()
@@ -106,8 +121,10 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []
 		}
 		slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(of[x][0], of[y][0]) })
 		for _, id := range order {
-			if len(now.patches)+len(of[id]) > mostTaken && len(now.patches) > 0 {
-				parts = append(parts, now)
+			if len(now.patches)+len(of[id]) > s.partSize.sites() && len(now.patches) > 0 {
+				if err := f(now); err != nil {
+					return err
+				}
 				now = part{ids: map[uint32]bool{}}
 			}
 			now.ids[id] = true
@@ -116,10 +133,10 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool) (parts []
 			}
 		}
 	}
-	if len(now.patches) > 0 {
-		parts = append(parts, now)
+	if len(now.patches) == 0 {
+		return nil
 	}
-	return parts
+	return f(now)
 }
 
 // patchesOf are the places, by function, of an arena's patches but for islands in padding, and those of functions whose sites stay. The caller
@@ -170,7 +187,10 @@ func (s *Target) takeOut(ctx context.Context, p part, done *TakenOut) error {
 		if err = errMoved; !w.torn && w.foreign == 0 {
 			w.judgeBy(s)
 			var d time.Duration
-			d, err = s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error { return s.takeOutIn(st, w) })
+			d, err = s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error {
+				defer s.timed(len(p.patches))()
+				return s.takeOutIn(st, w)
+			})
 			done.count(d)
 		}
 		switch {
@@ -211,6 +231,12 @@ func (t *TakenOut) count(d time.Duration) {
 		t.Stopped += d
 		t.Longest = max(t.Longest, d)
 	}
+}
+
+// timed notes, when what it returns is called, how long it took to write so many sites. The caller holds writing.
+func (s *Target) timed(sites int) func() {
+	began := time.Now()
+	return func() { s.partSize.took(sites, time.Since(began)) }
 }
 
 // takeOutIn restores prepared text in a stopped process.
@@ -255,6 +281,7 @@ func (s *Target) putBack(ctx context.Context, p part, done *TakenOut) error {
 		if err == nil {
 			var d time.Duration
 			d, err = s.Process.Stop(ctx, s.lang.stopOptions(), func(st *process.Stopped) error {
+				defer s.timed(len(p.patches))()
 				_, err := s.writeSites(st, c, func(id uint32) bool { return p.ids[id] })
 				return err
 			})

@@ -73,6 +73,7 @@ type Target struct {
 	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing, as is what follows
 
 	byFunction map[*Arena]map[uint32][]int32 // see patchesOf
+	partSize   partSize
 
 	lang       language
 	rec        *recovery.Memory     // nil when there is none

@@ -43,7 +43,7 @@ var driverProgram struct {
 // buildDriver builds the driver once for all tests of a run.
 func buildDriver(t *testing.T) (path string, tidOffset int32) {
 	t.Helper()
-	realtest.Need(t, realtest.GCC)
+	realtest.Need(t, realtest.AMD64, realtest.GCC)
 	d := &driverProgram
 	d.once.Do(func() {
 		dir, err := os.MkdirTemp("", "callreel-probe")

@@ -2,9 +2,11 @@ package amd64
 
 import (
 	"context"
+	"github.com/callreel/callreel/internal/realtest"
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/testimage"
 )
@@ -12,6 +14,7 @@ import (
 // realImage opens an installed image, see testimage.Path.
 func realImage(t testing.TB, name string) *plan.Image {
 	t.Helper()
+	realtest.Need(t, realtest.AMD64) // whose code is in it
 	return openTestImage(t, testimage.Path(t, name))
 }
 
