@@ -111,7 +111,7 @@ func (c *compactor) run(ctx context.Context) {
 	}
 }
 
-// rest waits so long, or until many chunks have been filled where that is to be known soon. It returns false if ctx ends.
+// rest waits so long, or until many chunks have been filled where that is to be known soon, or somebody waits for a round. It returns false if ctx ends.
 func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Duration) bool {
 	wait = max(wait, compactLeast)
 	step := wait
@@ -119,7 +119,7 @@ func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Durat
 		step = min(step, peekInterval)
 	}
 	many := uint64(max(1, c.a.snapshots.Chunks()/peekPart))
-	for ; wait > 0 && c.a.snapshots.Moved() < many; wait -= step {
+	for ; wait > 0 && c.a.snapshots.Moved() < many && !c.a.Switches.Rounds.Awaited(); wait -= step {
 		timer.Reset(pace.Rest(time.Now(), min(step, wait)))
 		select {
 		case <-ctx.Done():

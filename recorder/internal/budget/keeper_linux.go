@@ -67,7 +67,7 @@ const (
 	laterSample  = 40 * time.Millisecond
 	stretch      = 60 * time.Millisecond  // between looks at what the functions cost that are on
 	soonStretch  = 15 * time.Millisecond  // the same, while there is still much that costs too much
-	closeStretch = 10 * time.Millisecond  // the same, while sites are to be taken out
+	closeStretch = 5 * time.Millisecond   // the same, while sites are to be taken out
 	idleStretch  = 200 * time.Millisecond // the same, of a process that does next to nothing
 	unsettled    = time.Second            // for how long functions are looked for soon when some have been switched off
 	// sampleEvery is how often all is switched on for a moment while the load stays the same, countEvery the same for CountOff, and

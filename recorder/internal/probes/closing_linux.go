@@ -14,8 +14,8 @@ const (
 	// settleAfter, settlePatience and shutAfter are exitsAfter and closePatience for rejected functions, and when their exits are switched off
 	// all the same: what they cost is to end soon. Of a call that is open just then, one or none of each thread, the end isn't seen.
 	settleAfter    = 5 * time.Millisecond
-	settlePatience = 10 * time.Millisecond
-	shutAfter      = 15 * time.Millisecond
+	settlePatience = 5 * time.Millisecond
+	shutAfter      = 10 * time.Millisecond
 	// rejectedAfter is when exits of rejected functions are seen to here, that nobody asks for.
 	rejectedAfter = time.Second
 )

@@ -41,6 +41,9 @@ func (r *Rounds) End(all bool) {
 	r.call(all)
 }
 
+// Awaited says whether somebody waits for a round.
+func (r *Rounds) Awaited() bool { return r.waiting.Load() }
+
 // Serve is called within a round that takes long. It calls what any round will do for.
 func (r *Rounds) Serve() {
 	if !r.waiting.Load() {
