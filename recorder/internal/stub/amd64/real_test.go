@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/testimage"
 )
