@@ -83,8 +83,6 @@ const (
 	sampleStep                   = laterSample / 4
 	// leastFirst is how much processor time there is in the first.
 	leastFirst = 5 * time.Millisecond
-	// leastCPU is for how much processor time calls are held against it: less says nothing, but that there were too many of them.
-	leastCPU = 2 * time.Millisecond
 	// patience is how much more than the budget may be spent before something is done: so much as it is for in this time.
 	patience = 50 * time.Millisecond
 	// kind is for how much processor time, or how long, calls are counted to tell one kind of load from another.

@@ -1,6 +1,9 @@
 package budget
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // recent is what was called lately, so that a load that goes through many short pieces of work is held to the budget as a whole.
 type recent struct {
@@ -60,6 +63,9 @@ func (t *together) add(f *Function) {
 	s.Calls, s.Self = s.Calls+f.Calls, s.Self+f.Self
 	s.P99, s.Max, s.Half, s.Kept = max(s.P99, f.P99), max(s.Max, f.Max), max(s.Half, f.Half), f.Kept
 }
+
+// leastCPU is for how much processor time calls are held against it: less says nothing, but that there were too many of them.
+const leastCPU = 2 * time.Millisecond
 
 // short is stretches that are too short to say anything, until there is enough of them.
 type short struct {

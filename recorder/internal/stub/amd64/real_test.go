@@ -2,10 +2,10 @@ package amd64
 
 import (
 	"context"
-	"github.com/callreel/callreel/internal/realtest"
 	"path/filepath"
 	"testing"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/recorder/internal/plan"
 	"github.com/callreel/callreel/recorder/internal/testimage"
 )
