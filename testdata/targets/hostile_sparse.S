@@ -2,9 +2,10 @@
    instruction on arm64. */
     .text
     .globl  _start
-#ifdef __aarch64__
     .type   _start, %function
+    .type   hostile_leaf, %function
 _start:
+#ifdef __aarch64__
     bl      hostile_leaf
     mov     x8, #64              /* write(1, "ready\n", 6) */
     mov     x0, #1
@@ -21,23 +22,13 @@ _start:
     mov     x8, #93
     mov     x0, #0
     svc     #0
-ready:
-    .ascii  "ready\n"
-    .p2align 2
     .size   _start, . - _start
-    .type   hostile_leaf, %function
 hostile_leaf:
     add     x0, x0, #1
     nop
     nop
     ret
-    .size   hostile_leaf, . - hostile_leaf
-    .p2align 12
-    .globl  hostile_huge
-    .type   hostile_huge, %function
 #else
-    .type   _start, @function
-_start:
     call    hostile_leaf
     mov     $1, %eax             /* write(1, "ready\n", 6) */
     mov     $1, %edi
@@ -54,20 +45,19 @@ _start:
     mov     $60, %eax
     xor     %edi, %edi
     syscall
-ready:
-    .ascii  "ready\n"
     .size   _start, . - _start
-    .type   hostile_leaf, @function
 hostile_leaf:
     lea     1(%rdi), %rax
     nop
     nop
     ret
+#endif
     .size   hostile_leaf, . - hostile_leaf
+ready:
+    .ascii  "ready\n"
     .p2align 12
     .globl  hostile_huge
-    .type   hostile_huge, @function
-#endif
+    .type   hostile_huge, %function
 hostile_huge:
     .skip   64 << 20
     ret

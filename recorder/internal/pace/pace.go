@@ -1,5 +1,5 @@
-// Package pace lets loops that look around every few milliseconds do so at the same moments. To wake a sleeping processor costs more than most
-// of them do then, above all in virtual machines, so it is woken once for all of them.
+// Package pace lets loops that look around every few milliseconds do so at the same moments, so that a sleeping processor is woken once for all
+// of them.
 package pace
 
 import "time"
