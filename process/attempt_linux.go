@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/callreel/callreel/internal/foremost"
 )
 
 // How long one attempt to stop a process waits for a thread that cannot stop, while
@@ -20,6 +22,9 @@ const (
 // runnableSlices is how many times longer a thread is waited for that only wants for
 // a processor: it does stop, and on a machine under load that takes its time.
 const runnableSlices = 10
+
+// foremostFor is how long the thread that all of the process waits for runs before the machine's others.
+const foremostFor = 200 * time.Millisecond
 
 // restFactor is how much longer the process runs between two attempts than it was stopped.
 const restFactor = 4
@@ -74,6 +79,7 @@ func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) 
 // attempt stops all threads, runs fn and lets all go.
 func (s *Stopped) attempt(end time.Time, fn func(*Stopped) error) (took time.Duration, ran bool, err error) {
 	err = onTracerThread(func() (bool, error) {
+		defer foremost.Come(foremostFor)()
 		err := func() error {
 			s.Since = time.Now()
 			defer s.letGo(&took)

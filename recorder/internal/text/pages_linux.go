@@ -9,7 +9,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/callreel/callreel/internal/foremost"
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/hugepage"
 	"github.com/callreel/callreel/recorder/internal/refusal"
@@ -181,6 +183,9 @@ func Write(mem Memory, pages []Page) error {
 	return onAllCores(pages, func(some []Page) error { return writePages(mem, some, NewSide) })
 }
 
+// firstAtMost is how long a core does nothing but write pages.
+const firstAtMost = 500 * time.Millisecond
+
 // onAllCores has all cores write pages, and before others: the process is stopped meanwhile. Each takes some that are left, and nobody waits for
 // one that hasn't taken any: on a busy machine it may come late.
 func onAllCores(pages []Page, write func(some []Page) error) error {
@@ -193,7 +198,7 @@ func onAllCores(pages []Page, write func(some []Page) error) error {
 		if i >= parts {
 			return
 		}
-		defer comeFirst()()
+		defer foremost.Come(firstAtMost)()
 		for ; i < parts; i = int(next.Add(1)) - 1 {
 			errs[i] = write(pages[i*leastPages : min((i+1)*leastPages, len(pages))])
 			if written.Add(1) == int64(parts) {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/process"
 )
 
@@ -97,25 +95,5 @@ func TestAPageByItselfIsWrittenOnce(t *testing.T) {
 	copy(want[0x1000:], now[0x1000:0x1005])
 	if !bytes.Equal(now, want) || now[0x1000] == 0 {
 		t.Error("the text is not Undo, or somebody's breakpoint with it")
-	}
-}
-
-// A thread that came first is as it was before.
-func TestComingFirstIsOver(t *testing.T) {
-	policy := func() uintptr {
-		now, _, err := unix.RawSyscall(unix.SYS_SCHED_GETSCHEDULER, 0, 0, 0)
-		if err != 0 {
-			t.Fatal(err)
-		}
-		return now
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before := policy()
-	back := comeFirst()
-	t.Logf("policy %d, %#x meanwhile", before, policy())
-	back()
-	if now := policy(); now&^0x40000000 != before {
-		t.Errorf("policy %#x afterwards, %#x before", now, before)
 	}
 }
