@@ -7,7 +7,7 @@ import (
 
 // byPreference returns the code mappings in the order in which to search them:
 // first those that nobody patches, the vdso and the loader, then the C library,
-// then the rest. Code in anonymous memory may vanish and is left out.
+// then the rest. Code in anonymous memory may vanish and is left out, and so may a recorder's stubs.
 func byPreference(maps []Mapping) []Mapping {
 	rank := func(m Mapping) int {
 		base := m.Path[strings.LastIndexByte(m.Path, '/')+1:]
@@ -23,7 +23,7 @@ func byPreference(maps []Mapping) []Mapping {
 	}
 	var out []Mapping
 	for _, m := range maps {
-		if m.Perm&PermExec != 0 && m.Perm&PermWrite == 0 && (m.Path != "" && m.Inode != 0 || m.Special == "[vdso]") {
+		if m.Perm&PermExec != 0 && m.Perm&PermWrite == 0 && (m.Path != "" && m.Inode != 0 || m.Special == "[vdso]") && !strings.HasPrefix(m.Path, "/memfd:callreel") {
 			out = append(out, m)
 		}
 	}

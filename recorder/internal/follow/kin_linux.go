@@ -58,8 +58,7 @@ func newKin(s *target.Target, since uint64) *kin {
 	for _, a := range s.Arenas {
 		code := mappedAs{recovery.Span{Base: a.Base, Size: a.Size}, process.PermRead | process.PermExec, a.Dev, a.Inode, 0}
 		if a.Inode != 0 {
-			code.perm |= process.PermShared
-			code.offset = at
+			code.perm, code.offset = target.CodePerm, at
 		}
 		k.code = append(k.code, code)
 		at += a.Size

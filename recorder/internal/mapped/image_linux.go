@@ -3,6 +3,7 @@ package mapped
 import (
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
@@ -94,9 +95,9 @@ func (im *Image) IsBack(p *process.Process, m *process.Mapping, maps []process.M
 	return err == nil && same
 }
 
-// IsCode says whether a mapping may be the text of an image.
+// IsCode says whether a mapping may be the text of an image. A recorder's stubs, which may be private, too, are none.
 func IsCode(m *process.Mapping) bool {
-	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != ""
+	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != "" && !strings.HasPrefix(m.Path, "/memfd:callreel")
 }
 
 // PlaceOf is the place of a mapping.

@@ -11,22 +11,22 @@ import (
 	"github.com/callreel/callreel/recorder/internal/refusal"
 )
 
-// codeName is the name of the memory of arenas in which probes are made on the first call, and codeMapping what
-// /proc/PID/maps shows for it. It is mapped for reading and executing in the target, and for writing only in the recorder: an
-// exchange of eight aligned bytes there is one for the target's threads as well, which no write by ptrace or /proc promises.
+// codeName is the name of the memory of arenas, and codeMapping what /proc/PID/maps shows for it, by which forked children are known to have
+// them. Where sharesCode says so it is mapped for reading and executing in the target, and for writing only in the recorder: an exchange of
+// eight aligned bytes there is one for the target's threads as well, which no write by ptrace or /proc promises.
 const (
 	codeName    = "callreel-code"
 	codeMapping = "/memfd:" + codeName
 )
 
-// shareCode makes the file of the arenas' code, and maps it here. It returns the target's descriptor of it. Where there can't be such
-// a file it is noFile, unless probes are made on the first call.
+// shareCode makes the file of the arenas' code, and maps it here if it is shared. It returns the target's descriptor of it. Where there
+// can't be such a file it is noFile, unless it is needed for probes that are made on the first call.
 func (s *Target) shareCode(st *process.Stopped, arenas []*Arena) (there uint64, err error) {
-	if !s.lang.codeShared {
+	if !s.lang.codeInFile {
 		return noFile, nil
 	}
 	there, own, err := s.memfd(st, codeName, execMemfd)
-	if err != nil && (s.Runtime.Lazy || !errors.Is(err, refusal.Err)) {
+	if err != nil && (s.Runtime.Lazy && sharesCode || !errors.Is(err, refusal.Err)) {
 		return noFile, err
 	}
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Target) shareCode(st *process.Stopped, arenas []*Arena) (there uint64, 
 	}
 	defer unix.Close(own.FD)
 	readOnly, err := s.mapCode(own, arenas)
-	if err == nil && !readOnly && s.privileged {
+	if err == nil && !readOnly && s.privileged && sharesCode {
 		// What it forks, and has fewer rights, could make its own mapping writable, and change the code that this one runs.
 		if s.Runtime.Lazy {
 			err = fmt.Errorf("callreel: process %d: %w: it has privileges, and probes that are made on the first call can't be kept from what it forks before Linux 5.1; leave --lazy out",
@@ -52,7 +52,7 @@ func (s *Target) shareCode(st *process.Stopped, arenas []*Arena) (there uint64, 
 	return there, nil
 }
 
-// mapCode gives the file its size and maps it here, before it is sealed against being mapped for writing by anybody else.
+// mapCode gives the file its size and maps it here if it is shared, before it is sealed against being mapped for writing by anybody else.
 func (s *Target) mapCode(own process.Memfd, arenas []*Arena) (readOnly bool, err error) {
 	size := uint64(0)
 	for _, a := range arenas {
@@ -63,8 +63,10 @@ func (s *Target) mapCode(own process.Memfd, arenas []*Arena) (readOnly bool, err
 	}
 	at := int64(0)
 	for _, a := range arenas {
-		if a.Mem, err = unix.Mmap(own.FD, at, int(a.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-			return false, fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.Size, err)
+		if sharesCode {
+			if a.Mem, err = unix.Mmap(own.FD, at, int(a.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+				return false, fmt.Errorf("callreel: mapping memory for stubs, %d bytes: %w", a.Size, err)
+			}
 		}
 		a.Dev, a.Inode = own.Dev, own.Inode
 		at += int64(a.Size)
@@ -77,7 +79,7 @@ func unshareCode(arenas []*Arena) {
 	for _, a := range arenas {
 		if a.Mem != nil {
 			_ = unix.Munmap(a.Mem) // it is ours and mapped, so it can't fail
-			a.Mem, a.Dev, a.Inode = nil, 0, 0
 		}
+		a.Mem, a.Dev, a.Inode = nil, 0, 0
 	}
 }

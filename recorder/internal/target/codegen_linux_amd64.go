@@ -16,8 +16,11 @@ const together = reach / 2
 // gateTag is what an open gate has in it besides the address of the slots.
 const gateTag = 0
 
-// sharesCode says whether arenas may be in a file that the recorder has mapped as well: there what one core writes is what all run.
+// sharesCode says whether arenas are in a file that the recorder has mapped as well: there what one core writes is what all run.
 const sharesCode = true
+
+// CodePerm is how an arena in a file is mapped.
+const CodePerm = process.PermRead | process.PermExec | process.PermShared
 
 // exchangedByKernel says whether what changes in code while threads run may be written by the kernel: not where it is several bytes.
 const exchangedByKernel = false

@@ -16,9 +16,13 @@ const together = 1 << 24
 // gateTag is what an open gate has in it besides the address of the slots.
 const gateTag = arm64.GateTag
 
-// sharesCode says whether arenas may be in a file that the recorder has mapped as well: what is written there would have to be made visible to
-// the instruction caches of all cores that have it mapped elsewhere, which the kernel does for what it is asked to write itself.
+// sharesCode says whether arenas are in a file that the recorder has mapped as well: what is written there would have to be made visible to
+// the instruction caches of all cores that have it mapped elsewhere, which the kernel does for what it is asked to write itself. So it is
+// written into private copies of the file's pages, and the file only says whose code it is.
 const sharesCode = false
+
+// CodePerm is how an arena in a file is mapped.
+const CodePerm = process.PermRead | process.PermExec
 
 // exchangedByKernel says whether what changes in code while threads run may be written by the kernel: here it is one byte of one instruction.
 const exchangedByKernel = true

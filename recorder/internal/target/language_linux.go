@@ -29,8 +29,8 @@ type traits struct {
 	handlers handlers
 	// golang is noted in the recovery record, from which another recorder gets all of this.
 	golang bool
-	// codeShared says that arenas may be in a file that the recorder has mapped as well.
-	codeShared bool
+	// codeInFile says that arenas are in a file, if there can be one.
+	codeInFile bool
 	// loadsLibraries says that a dynamic loader may load more code while the process runs.
 	loadsLibraries bool
 	// threadsNamed says that threads give themselves names.
@@ -59,7 +59,7 @@ func traitsOf(golang bool) traits {
 	if golang {
 		return traits{handlers: goHandlers{}, golang: true, ownsStack: goStacks()}
 	}
-	return traits{handlers: nativeHandlers{}, codeShared: sharesCode, loadsLibraries: true, threadsNamed: true, unwound: true}
+	return traits{handlers: nativeHandlers{}, codeInFile: true, loadsLibraries: true, threadsNamed: true, unwound: true}
 }
 
 // native is the language of all programs but Go's.

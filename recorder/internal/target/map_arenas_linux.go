@@ -111,14 +111,17 @@ func spansOf(arenas []*Arena) []recovery.Arena {
 func (s *Target) mapArena(st *process.Stopped, a *Arena, fd, off uint64) (undo []process.Call, err error) {
 	const (
 		fixed      = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
-		shared     = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
 		wipeOnFork = 18 // MADV_WIPEONFORK
 		prSetVMA   = 0x53564d41
 		prVMAName  = 0
 	)
 	flags := uint64(fixed)
-	if fd != noFile {
-		flags = shared
+	switch {
+	case fd == noFile:
+	case sharesCode:
+		flags = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
+	default:
+		flags &^= unix.MAP_ANONYMOUS
 	}
 	calls := []process.Call{
 		{Number: unix.SYS_MMAP, Args: [6]uint64{a.Base, a.Size, unix.PROT_READ | unix.PROT_EXEC, flags, fd, off}},

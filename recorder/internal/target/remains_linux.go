@@ -107,7 +107,7 @@ func keyIfAny() []byte {
 func arenaOfAnother(maps []process.Mapping) *process.Mapping {
 	for i := range maps {
 		m := &maps[i]
-		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm&process.PermShared != 0 || m.Special == ArenaSpecial) {
+		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm == CodePerm || m.Special == ArenaSpecial) {
 			return m
 		}
 	}
@@ -279,7 +279,7 @@ func isArena(maps []process.Mapping, a recovery.Arena) bool {
 	if a.Inode == 0 {
 		return code.Inode == 0 && code.Perm == process.PermRead|process.PermExec
 	}
-	return code.Inode == a.Inode && code.Dev == a.Dev && code.Path == codeMapping && code.Perm == process.PermRead|process.PermExec|process.PermShared
+	return code.Inode == a.Inode && code.Dev == a.Dev && code.Path == codeMapping && code.Perm == CodePerm
 }
 
 // Remove undoes what was left and verifies the text. Before what is mapped goes, but when nothing is written to it any more, before is called,
