@@ -181,6 +181,9 @@ func TestFunctionsAreSwitchedWhileTheyRun(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			t.Parallel()
+			if slices.Contains(c.flags, "--follow") {
+				realtest.Need(t, realtest.AMD64) // elsewhere a forked child's code is its own, and callreel says so
+			}
 			s := startSwitched(t)
 			chosen := []string{"-f", "sw_*"}
 			if slices.Contains(c.flags, "-m") {
