@@ -45,7 +45,8 @@ static int attack(const char *mode, pid_t parent, const char *file)
     if (!strcmp(mode, "code")) {
         int reached = 0;
         for (uint64_t at = 0; region_after(&r, at, "/memfd:callreel-code"); at = r.end)
-            if (mprotect((void *)r.start, r.end - r.start, PROT_READ | PROT_WRITE) == 0 && can_write((void *)r.start))
+            if (r.perm[3] == 's' && /* what is private is a copy of its own */
+                mprotect((void *)r.start, r.end - r.start, PROT_READ | PROT_WRITE) == 0 && can_write((void *)r.start))
                 reached++;
         return reached;
     }
