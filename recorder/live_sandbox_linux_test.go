@@ -73,7 +73,6 @@ func TestARecordingEndsWhereItsProcessEntersASandbox(t *testing.T) {
 // A filter for all threads (SECCOMP_FILTER_FLAG_TSYNC) meets the others wherever they are: inside stubs, waiting for room.
 func TestThreadsThatAreSandboxedByAnotherAreNotHarmed(t *testing.T) {
 	needLive(t)
-	calls := int64(0)
 	for round := range 4 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			flags := []string{"--ring", "512K", "-f", "leaf"}
@@ -84,17 +83,12 @@ func TestThreadsThatAreSandboxedByAnotherAreNotHarmed(t *testing.T) {
 			r := realtest.StartRecording(t, append(pidFlag(p), flags...)...)
 			time.Sleep(time.Duration(round) * time.Millisecond)
 			p.Go()
-			s := endedBySandbox(t, r)
-			if s.Torn != 0 {
+			if s := endedBySandbox(t, r); s.Calls == 0 || s.Torn != 0 {
 				t.Errorf("%+v", s)
 			}
-			calls += s.Calls
 			reportOf(t, r.File)
 			p.Finish()
 		})
-	}
-	if calls == 0 { // in one of them the filter may be there before any thread has had its turn
-		t.Error("no call was recorded")
 	}
 }
 

@@ -109,8 +109,10 @@ int main(int argc, char **argv)
         for (int i = 0; i < THREADS; i++)
             CHECK(pthread_create(&t, NULL, thread_main, NULL) == 0);
     target_wait_line();
-    while (strcmp(mode, "threads") == 0 && atomic_load(&threads_begun) < THREADS)
-        work(1000);
+    if (strcmp(mode, "threads") == 0)
+        do
+            work(1000); /* of the others none may have had its turn since recording began */
+        while (atomic_load(&threads_begun) < THREADS);
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     if (strcmp(mode, "ask") == 0) {
         ask();
