@@ -23,7 +23,7 @@ func byPreference(maps []Mapping) []Mapping {
 	}
 	var out []Mapping
 	for _, m := range maps {
-		if m.Perm&PermExec != 0 && m.Perm&PermWrite == 0 && (m.Path != "" && m.Inode != 0 || m.Special == "[vdso]") && !strings.HasPrefix(m.Path, "/memfd:callreel") {
+		if m.Perm&PermExec != 0 && m.Perm&PermWrite == 0 && (m.Path != "" && m.Inode != 0 || m.Special == "[vdso]") && !m.IsRecorders() {
 			out = append(out, m)
 		}
 	}

@@ -147,6 +147,9 @@ func (r *mapsReader) each(visit func(*Mapping) bool) error {
 	return nil
 }
 
+// IsRecorders says whether it is a memfd with a name that recorders give theirs: stubs, rings, or what is to be restored. Anybody may name one so.
+func (m *Mapping) IsRecorders() bool { return strings.HasPrefix(m.Path, "/memfd:callreel") }
+
 // next makes the mapping of a line and has it visited. name is the one before's as it
 // stood in the file, and is returned as this one's: neighbours mostly share their file,
 // and then they share its name too.

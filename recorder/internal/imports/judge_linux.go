@@ -178,7 +178,7 @@ func (r *Process) describe(to *Image, addr uint64) string {
 		return "nothing that is mapped"
 	case m.Special != "":
 		return m.Special
-	case m.Path == "/memfd:callreel-code":
+	case m.IsRecorders():
 		return "callreel"
 	case m.Path != "":
 		return m.Path

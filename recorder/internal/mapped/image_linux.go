@@ -3,7 +3,6 @@ package mapped
 import (
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/callreel/callreel/mark/sdt"
 	"github.com/callreel/callreel/object"
@@ -97,7 +96,7 @@ func (im *Image) IsBack(p *process.Process, m *process.Mapping, maps []process.M
 
 // IsCode says whether a mapping may be the text of an image. A recorder's stubs, which may be private, too, are none.
 func IsCode(m *process.Mapping) bool {
-	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != "" && !strings.HasPrefix(m.Path, "/memfd:callreel")
+	return m.Inode != 0 && m.Perm&process.PermExec != 0 && m.Perm&process.PermShared == 0 && m.Path != "" && !m.IsRecorders()
 }
 
 // PlaceOf is the place of a mapping.

@@ -136,7 +136,7 @@ func (s *Target) hasUnwinder(maps []process.Mapping) bool {
 		if strings.HasPrefix(name, "libgcc_s.") || strings.HasPrefix(name, "libunwind.") {
 			return true
 		}
-		if m.Perm&process.PermExec != 0 && m.Inode != 0 && m.Path != codeMapping {
+		if m.Perm&process.PermExec != 0 && m.Inode != 0 && !m.IsRecorders() {
 			files[m.Path] = true
 		}
 	}

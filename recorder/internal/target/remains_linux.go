@@ -107,7 +107,7 @@ func keyIfAny() []byte {
 func arenaOfAnother(maps []process.Mapping) *process.Mapping {
 	for i := range maps {
 		m := &maps[i]
-		if m.Perm&process.PermExec != 0 && (m.Path == codeMapping && m.Perm == CodePerm || m.Special == ArenaSpecial) {
+		if m.Path == codeMapping && m.Perm&CodePerm == CodePerm || m.Perm&process.PermExec != 0 && m.Special == ArenaSpecial {
 			return m
 		}
 	}
