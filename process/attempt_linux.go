@@ -61,8 +61,10 @@ func (p *Process) stop(ctx context.Context, opts StopOptions, fn func(*Stopped) 
 		if err := s.awaitCalm(end); err != nil {
 			return total, err
 		}
-		if err := p.sharing.look(p); err != nil {
-			return total, err
+		if !opts.AtOnce {
+			if err := p.sharing.look(p); err != nil {
+				return total, err
+			}
 		}
 		s.patience = &patience{slice: slice}
 		took, ran, err := s.attempt(end, fn)

@@ -26,6 +26,10 @@ type StopOptions struct {
 	// killed during such a call, the target is left with foreign registers.
 	UnsafeSyscall bool
 
+	// AtOnce is for a process that ends before much can be found out about it: it is stopped first. What Stop has to know of all other
+	// processes is looked at while it stands, for as long as that takes.
+	AtOnce bool
+
 	// Of, if not nil, is the process whose thread AwaitExec is to trace. It is looked at when the thread has been seized and can't go
 	// away any more: a process that has got the same ID since isn't touched. Stop knows its process.
 	Of *Handle

@@ -29,6 +29,9 @@ type family interface {
 	EndExecs()
 	// Detach restores the text of those that were forked, and says whether it is the files' in all of them.
 	Detach(ctx context.Context) (verified bool, err error)
+	// Rest does so for those that were not to be found then: it comes when the rings have been read, and shared says whether anybody else
+	// still has them.
+	Rest(ctx context.Context, shared func() (shared, known bool)) (verified bool, err error)
 }
 
 func (r *recording) newOthers() others {
@@ -58,8 +61,9 @@ type alone struct {
 	r *recording
 }
 
-func (alone) AwaitExecs(context.Context)           {}
-func (alone) Detach(context.Context) (bool, error) { return true, nil }
+func (alone) AwaitExecs(context.Context)                              {}
+func (alone) Detach(context.Context) (bool, error)                    { return true, nil }
+func (alone) Rest(context.Context, func() (bool, bool)) (bool, error) { return true, nil }
 
 // EndExecs tells that the process runs another program now, which has ended the recording.
 func (a alone) EndExecs() {

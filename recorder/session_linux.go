@@ -124,8 +124,15 @@ func (r *recording) session(ctx context.Context) error {
 		verified = verified && ok
 		err = errors.Join(err, verr)
 	}
-	r.result.TextVerified = verified
 	r.reader.sum(&r.result)
+	if derr == nil && u.Kept == "" { // else the process itself has the rings
+		ok, ferr := family.Rest(ctx, r.s.RingsShared)
+		verified = verified && ok
+		if ferr != nil {
+			err = errors.Join(err, fmt.Errorf("detaching from children: %w", ferr))
+		}
+	}
+	r.result.TextVerified = verified
 	return err
 }
 

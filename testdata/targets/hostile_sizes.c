@@ -10,6 +10,8 @@
  *   threads   it makes and ends threads all the time
  *   children  once it is recorded it makes processes, each of which makes the next
  *             one and ends. ARG is how many microseconds each sleeps, 200 without it
+ *   hides     once it is recorded it makes a process that is nobody's child and has
+ *             changed what it would be known by
  *   nothing   (what it is linked from is what matters)
  *
  * Its name, and its threads', is one that a terminal would obey.
@@ -120,6 +122,24 @@ static void make_children(void)
     }
 }
 
+static void hide(void)
+{
+    struct region code;
+    pid_t first = getpid(), between;
+    CHECK(find_whole(&code, "/memfd:callreel-code"));
+    CHECK((between = fork()) >= 0);
+    if (between) {
+        CHECK(waitpid(between, NULL, 0) == between);
+        return;
+    }
+    CHECK(mprotect((void *)code.end, (size_t)sysconf(_SC_PAGESIZE), PROT_READ) == 0); /* its gate */
+    if (fork())
+        _exit(0);
+    while (!kill(first, 0)) /* nothing is to outlive the test */
+        sleep_us(1000);
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc >= 2);
@@ -136,7 +156,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "children") && argc > 2)
         chain_sleep = atol(argv[2]);
     struct region rings;
-    int wait = !strcmp(argv[1], "children");
+    int hides = !strcmp(argv[1], "hides"), wait = hides || !strcmp(argv[1], "children");
     chain = mmap(NULL, sizeof *chain, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(chain != MAP_FAILED);
     memcpy(chain->before, (void *)hostile_leaf, sizeof chain->before);
@@ -146,7 +166,7 @@ int main(int argc, char **argv)
         sum += hostile_work(i);
         if (wait && find_region(&rings, "/memfd:callreel") && usleep(300000) == 0) {
             wait = 0;
-            make_children();
+            hides ? hide() : make_children();
         }
         sleep_us(100);
     }

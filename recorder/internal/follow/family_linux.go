@@ -1,16 +1,15 @@
 package follow
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -31,6 +30,8 @@ type Family struct {
 	told   bool // that following has ended
 	gone   bool // the first process has ended, or replaced its program
 	execs  *execs
+
+	leaving *leaving
 
 	rights  rights // of the first process, when it was last seen
 	parted  bool   // somebody has been told that children lose them
@@ -320,97 +321,12 @@ func (f *Family) Sees(nspid, nstid int) bool {
 	return f.sameNS && !process.ThreadGone(nspid, nstid)
 }
 
-// Detach restores the text of all forked children, and says whether it is the files' in all that are left. Those that were forked before their parent's was restored are found by what they have
-// mapped; more of them can come only from those.
-func (f *Family) Detach(ctx context.Context) (verified bool, err error) {
-	const (
-		rounds  = 20
-		notices = 5
-	)
-	f.parting.Wait()
-	done := map[int]uint64{} // when those were started that could not be left
-	var errs []error
-	told := 0
-	for round := 0; ; round++ {
-		found := f.holders(done)
-		if len(found) == 0 {
-			break
-		}
-		if round == rounds {
-			f.remain(found)
-			closeAll(found)
-			break
-		}
-		for _, who := range found {
-			left, err := f.detachOne(ctx, who)
-			if err != nil || left != "" {
-				done[who.Pid()] = who.StartTime()
-			}
-			if err != nil && len(errs) < notices {
-				errs = append(errs, err)
-			}
-			if told++; left != "" && told <= notices {
-				f.notice("memory of callreel's stays mapped in process %d, unused: %s", who.Pid(), left)
-			}
-		}
-		closeAll(found)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.members {
-		if !m.gone {
-			m.p.Close()
-			m.p, m.gone = nil, true
-		}
-	}
-	return !f.changed.Load(), errors.Join(errs...)
-}
-
-// remain says that children keep their probes: each ends before it can be restored, and has made the next by then. Their gates are
-// closed, so that they run on and record nothing.
-func (f *Family) remain(found []*process.Handle) {
-	f.changed.Store(true)
-	f.notice("process %d, forked from %d, keeps its probes, which record nothing any more: processes there fork and end faster than "+
-		"they can be restored; 'callreel detach -p %[1]d' restores one that stays", found[0].Pid(), f.target.PID())
-}
-
-// detachOne restores a child's text by what this recorder knows of it: the rings are the child's to write.
-func (f *Family) detachOne(ctx context.Context, who *process.Handle) (left string, err error) {
-	p, err := process.Open(who.Pid())
-	if err != nil {
-		if !who.Alive() {
-			err = nil // it has ended
-		}
-		return "", err
-	}
-	defer p.Close()
-	if !who.Is(p) {
-		return "", nil
-	}
-	d, err := remainsOf(f.target).Remove(ctx, p, nil)
-	if err != nil {
-		if errors.Is(err, process.ErrNoProcess) || !p.Alive() {
-			return "", nil
-		}
-		return "", err
-	}
-	if !d.TextVerified {
-		f.changed.Store(true)
-	}
-	return d.Left, nil
-}
-
-// remainsOf is what a recording leaves in forked children.
-func remainsOf(s *target.Target) *target.Remains {
-	about := recovery.About{Recorder: os.Getpid(), RingDev: s.RingFile.Dev, RingIno: s.RingFile.Inode, Golang: s.Go != nil}
-	return &target.Remains{Memory: s.Shared()[0], About: about, Inherited: true, Signed: true, Record: s.Record()}
-}
-
 // holders returns the processes, but for the first and those in but, that have what forked children have. The caller is to close them.
 func (f *Family) holders(but map[int]uint64) (found []*process.Handle) {
 	own := f.target.PID()
 	all, _ := process.IDs() // without them none is found
-	for _, pid := range all {
+	// The youngest first: of processes that end soon those are the ones that are still there.
+	for _, pid := range slices.Backward(all) {
 		if pid == own || pid == os.Getpid() {
 			continue
 		}

@@ -133,7 +133,7 @@ func (f *Family) setApart(who *process.Handle) {
 	}
 	f.tree.expect(pid)
 	f.parting.Go(func() {
-		kept, err := f.detachOne(context.WithoutCancel(f.tree.ctx), who)
+		kept, err := f.detachOne(context.WithoutCancel(f.tree.ctx), who, false)
 		f.tree.came(pid)
 		switch {
 		case !who.Alive():

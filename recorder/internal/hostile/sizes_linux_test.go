@@ -109,3 +109,21 @@ func TestChildrenThatKeepProbesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A child that can't be found keeps its probes: the kernel tells that it is there, and that is said.
+func TestAChildThatHidesIsTold(t *testing.T) {
+	u := realtest.NewUser(t, 0)
+	p := u.Start(knowing(t, "hostile_sizes"), "hides")
+	r := callreel(t, "record", "-p", strconv.Itoa(p.Pid()), "-d", "1s", "--json", "-f", "hostile_*", "--follow", "-o", filepath.Join(t.TempDir(), "x.reel"))
+	var out struct {
+		TextVerified bool `json:"text_verified"`
+	}
+	if err := json.Unmarshal([]byte(r.Stdout), &out); err != nil {
+		t.Fatalf("%v: %s", err, r.Stderr)
+	}
+	if out.TextVerified || r.Code == 0 || !strings.Contains(r.Stderr, "keeps its probes") {
+		t.Errorf("code %d, verified %v: %s", r.Code, out.TextVerified, r.Stderr)
+	}
+	intact(t, p.Pid())
+	p.Finish()
+}

@@ -67,8 +67,10 @@ func (s *Target) initMemory(set ring.Setup, rec, rings process.Memfd) (err error
 	if s.Memory, err = ring.Map(rings.FD, s.Size); err != nil {
 		return err
 	}
-	if _, err := recovery.Seal(rings.FD, false); err != nil {
-		return err
+	if !s.Runtime.Follow { // else RingsShared is to have one seal yet
+		if _, err := recovery.Seal(rings.FD, false); err != nil {
+			return err
+		}
 	}
 	s.RingFile = rings
 	if err := s.Memory.Init(set); err != nil {

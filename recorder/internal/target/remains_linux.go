@@ -285,6 +285,50 @@ func isArena(maps []process.Mapping, a recovery.Arena) bool {
 // Remove undoes what was left and verifies the text. Before what is mapped goes, but when nothing is written to it any more, before is called,
 // if it isn't nil.
 func (l *Remains) Remove(ctx context.Context, p *process.Process, before func()) (*Removed, error) {
+	noted := len(l.Record.Patches)
+	shared, err := l.prepare(p, before)
+	if err != nil {
+		return nil, err
+	}
+	u, err := undo(ctx, p, l.Record, shared, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l.verify(p, noted, u)
+}
+
+// RemoveAtOnce is Remove for a process that ends before it is known what is to be undone: it is stopped first, for as long as all takes.
+// It is tried once.
+func (l *Remains) RemoveAtOnce(ctx context.Context, p *process.Process) (*Removed, error) {
+	noted := len(l.Record.Patches)
+	traits := traitsOf(l.Record.Golang)
+	options := traits.stopOptions()
+	options.AtOnce = true
+	var u Undone
+	var err error
+	u.Stopped, err = p.Stop(ctx, options, func(st *process.Stopped) error {
+		shared, err := l.prepare(p, nil)
+		if err != nil {
+			return err
+		}
+		w, err := prepareUndo(p, l.Record)
+		if err != nil {
+			return err
+		}
+		w.shared, u.foreign = shared, w.foreign
+		w.judgeBy(nil)
+		u.Kept, err = w.in(st)
+		u.Odd = w.odd
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.verify(p, noted, u)
+}
+
+// prepare finds out what of a record there is to be undone, and closes the gates.
+func (l *Remains) prepare(p *process.Process, before func()) (shared []sharedSpan, err error) {
 	// In a static program sites may be on all instructions that would do. They are looked for again when the text is
 	// restored.
 	if err := p.PrepareSyscalls(); err != nil && !(errors.Is(err, process.ErrNoGadget) && len(l.Record.Patches) > 0) {
@@ -304,25 +348,26 @@ func (l *Remains) Remove(ctx context.Context, p *process.Process, before func())
 	if before != nil {
 		before()
 	}
-	noted := len(l.Record.Patches)
 	l.believeSlots(maps)
 	if err := l.believeFiles(p, maps); err != nil {
 		return nil, err
 	}
-	shared := []sharedSpan{l.Memory}
+	shared = []sharedSpan{l.Memory}
 	if m, found := l.rings(maps); found {
 		shared = append(shared, m)
 	}
 	l.Record.Forked = l.Inherited
-	u, err := undo(ctx, p, l.Record, shared, nil)
-	if err != nil {
-		return nil, err
-	}
+	return shared, nil
+}
+
+// verify looks at the text once more. noted is of how many patches the record said.
+func (l *Remains) verify(p *process.Process, noted int, u Undone) (*Removed, error) {
 	d := &Removed{Sites: len(l.Record.Patches) - u.foreign, Stopped: u.Stopped, Left: u.Kept, Doubted: noted - len(l.Record.Patches), Odd: u.Odd}
 	if u.Gone {
 		d.TextVerified = true
 		return d, nil
 	}
+	var err error
 	d.TextVerified, err = verifyPatches(p, l.Record.Patches)
 	for try := 0; (!d.TextVerified || err != nil) && p.Alive() && try < UndoRetries; try++ {
 		time.Sleep(time.Millisecond) // a library came or went while it was read
