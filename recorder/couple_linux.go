@@ -9,7 +9,6 @@ import (
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/choose"
-	"github.com/callreel/callreel/recorder/internal/collect"
 	"github.com/callreel/callreel/recorder/internal/tables"
 	"github.com/callreel/callreel/recorder/internal/trigger"
 )
@@ -168,4 +167,4 @@ func (c *couple) wait(to *Result) error {
 	return c.err
 }
 
-func (c *couple) family(r *recording) family { return alone{collect.NewAlone(r.s), r} }
+func (c *couple) family(r *recording) family { return newAlone(r) }

@@ -9,6 +9,7 @@ type Detached struct {
 	Stopped      time.Duration
 	Left         string // why arenas stay mapped, empty if they don't
 	Doubted      int    // sites that were noted, but not restored: the file of their image has other bytes there
+	Children     int    // forked processes that were restored, too
 	Odd          int    // semaphores of markers that were left as they were, since somebody else had set them to less than was added
 	// Dump is the file with what the rings of an armed recorder held, NoDump why that could not be made; both are empty if it wasn't armed.
 	Dump, NoDump string

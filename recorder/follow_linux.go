@@ -53,30 +53,7 @@ type nobody struct{}
 func (nobody) store(reel tables.Reel) tables.Store { return tables.Own{To: reel} }
 func (nobody) start(context.Context)               {}
 func (nobody) wait(*Result) error                  { return nil }
-func (nobody) family(r *recording) family          { return alone{collect.NewAlone(r.s), r} }
-
-// alone is the family of a process whose children are left alone.
-type alone struct {
-	*collect.Alone
-	r *recording
-}
-
-func (alone) AwaitExecs(context.Context)                              {}
-func (alone) Detach(context.Context) (bool, error)                    { return true, nil }
-func (alone) Rest(context.Context, func() (bool, bool)) (bool, error) { return true, nil }
-
-// EndExecs tells that the process runs another program now, which has ended the recording.
-func (a alone) EndExecs() {
-	s := a.r.s
-	if s.Runs() || !s.Process.Alive() {
-		return
-	}
-	exe, err := process.Program(s.PID())
-	if err != nil {
-		exe = "another program"
-	}
-	a.r.notice("process %d runs %s now, which is not recorded: --follow records it, too", s.PID(), exe)
-}
+func (nobody) family(r *recording) family          { return newAlone(r) }
 
 // programs are recorded as they are started.
 type programs struct {

@@ -2,11 +2,13 @@ package recorder_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,10 +82,10 @@ print("fork status=%d right=%d ok" % (status, ok), flush=True)
 `
 
 // recordFork begins to record a process, which then forks a child.
-func recordFork(t *testing.T) (p *realtest.Proc, r *realtest.Recording, child int) {
+func recordFork(t *testing.T, flags ...string) (p *realtest.Proc, r *realtest.Recording, child int) {
 	t.Helper()
 	p = realtest.Python(t, forkingScript, filepath.Join(t.TempDir(), "end"))
-	r = realtest.StartRecording(t, pidFlag(p)...)
+	r = realtest.StartRecording(t, append(pidFlag(p), flags...)...)
 	p.Go()
 	child, err := strconv.Atoi(strings.TrimPrefix(p.WaitLine("child "), "child "))
 	if err != nil {
@@ -121,6 +123,39 @@ func TestDetachCleansAnInheritingChild(t *testing.T) {
 	for _, th := range reportOf(t, r.File).Threads {
 		if th.TID == child {
 			t.Errorf("the child recorded %d calls", th.Calls)
+		}
+	}
+}
+
+// What was forked is restored with its parent: as recording ends, or as it is cleaned up after a recorder that was killed.
+func TestForkedChildrenAreRestoredWithTheirParent(t *testing.T) {
+	needLive(t, realtest.Python3)
+	for _, flags := range [][]string{nil, {"--follow"}} {
+		for _, killed := range []bool{false, true} {
+			p, r, child := recordFork(t, flags...)
+			if err := textAsFile(child); err == nil {
+				t.Error("the child has not inherited patched text: this test tests nothing")
+			}
+			if !killed {
+				stop(t, r)
+			} else {
+				r.Signal(syscall.SIGKILL)
+				r.Wait()
+				var d struct {
+					Children int  `json:"children"`
+					Verified bool `json:"text_verified"`
+				}
+				out := realtest.MustCallreel(t, "detach", "--json", "-p", strconv.Itoa(p.Pid())).Stdout
+				if err := json.Unmarshal([]byte(out), &d); err != nil || d.Children != 1 || !d.Verified {
+					t.Errorf("%v %s", err, out)
+				}
+			}
+			wantUntouched(t, child)
+			wantUntouched(t, p.Pid())
+			p.Go()
+			if counts := p.Finish(); counts["status"] != 0 || counts["right"] != 1 {
+				t.Errorf("%v: %v", flags, counts)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,6 +264,17 @@ func (r *recording) removeRemains(ctx context.Context) error {
 	}
 	forget()
 	r.notice("removed the probes that a recorder (process %d) had left", l.About.Recorder)
+	st, err := r.s.Process.Status()
+	if err != nil || l.Inherited {
+		return err
+	}
+	h, err := l.RemoveFromHeirs(ctx, pid, st.UIDs)
+	if h.Processes > 0 {
+		r.notice("removed them from what was forked since, too: %d", h.Processes)
+	}
+	if err := errors.Join(err, h.Failed); err != nil || h.Left != "" {
+		r.notice("a process that was forked since keeps something of that recorder's: %v", cmp.Or(h.Left, fmt.Sprint(err)))
+	}
 	return nil
 }
 

@@ -16,8 +16,8 @@ func newDetach() *cobra.Command {
 		Use:   "detach -p PID",
 		Short: "Remove the remains of a killed recorder from a process",
 		Long: `Detach restores the text of a process whose recorder was killed, and verifies it. Until then the process runs correctly,
-with probes that record nothing. If it was armed (record --when), what its rings hold is first written into the next
-dump of its folder.
+with probes that record nothing. So do processes that were forked from it meanwhile: they are restored, too. If it was
+armed (record --when), what its rings hold is first written into the next dump of its folder.
 
 If there is nothing to remove it says so and ends with code 0 (with --json, "removed" is 0).`,
 		Example: `  callreel detach -p 1234`,
@@ -42,7 +42,7 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 			}
 			if asJSON {
 				err = writeJSON(w, map[string]any{
-					"dump": d.Dump, "no_dump": d.NoDump, "removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "doubted": d.Doubted, "odd": d.Odd})
+					"dump": d.Dump, "no_dump": d.NoDump, "removed": d.Sites, "sites": d.Sites, "text_verified": d.TextVerified, "detach_stop_ms": milliseconds(d.Stopped), "left": d.Left, "children": d.Children, "doubted": d.Doubted, "odd": d.Odd})
 			} else {
 				_, err = fmt.Fprintf(w, "restored %s; text verified: %v; stopped %.1f ms\n", things(uint64(d.Sites), "site"), d.TextVerified, milliseconds(d.Stopped))
 				switch {
@@ -56,6 +56,12 @@ If there is nothing to remove it says so and ends with code 0 (with --json, "rem
 				}
 				if d.Odd > 0 {
 					fmt.Fprintf(w, "not touched: %s of markers that somebody else has set to less than was added\n", things(uint64(d.Odd), "semaphore"))
+				}
+				switch {
+				case d.Children == 1:
+					fmt.Fprintln(w, "restored, too: a process that was forked from it")
+				case d.Children > 1:
+					fmt.Fprintf(w, "restored, too: %s processes that were forked from it\n", count(uint64(d.Children)))
 				}
 				if d.Left != "" {
 					fmt.Fprintf(w, "stubs stay mapped, unused: %s\n", d.Left)

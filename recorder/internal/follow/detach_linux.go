@@ -50,6 +50,7 @@ func (f *Family) Rest(ctx context.Context, shared func() (shared, known bool)) (
 		most  = 3 * time.Second
 		watch = time.Second // at the end of that
 		pause = 2 * time.Millisecond
+		death = time.Minute // a process with much memory takes its time to end, and has the rings until then
 	)
 	l := f.leaving
 	before := len(l.errs)
@@ -60,6 +61,12 @@ func (f *Family) Rest(ctx context.Context, shared func() (shared, known bool)) (
 			break
 		}
 		since := time.Since(began)
+		if since < death && f.target.Process.Alive() {
+			if ending, _ := process.Ending(f.target.PID()); ending {
+				time.Sleep(pause)
+				continue
+			}
+		}
 		if since > most {
 			f.remain(&seen)
 			break

@@ -79,7 +79,7 @@ func New(o *owner.Owner, file process.Memfd, records uint64) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := Seal(file.FD, true); err != nil {
+	if _, err := Seal(file.FD); err != nil {
 		mem.Close()
 		return nil, err
 	}
@@ -186,13 +186,12 @@ func GiveSize(fd int, size uint64) error {
 	return nil
 }
 
-// Seal lets a memfd have no other seals than it gets here, once it is mapped: where it is to be read only, nobody can map it for
-// writing any more who hasn't yet. That can't be had before Linux 5.1, which readOnly says.
-func Seal(fd int, readOnly bool) (isReadOnly bool, err error) {
-	if readOnly {
-		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_FUTURE_WRITE)
-	}
-	if !readOnly || err == unix.EINVAL {
+// Seal sees to it that nobody can map a memfd for writing any more who hasn't yet, and that it gets no other seals. Before Linux 5.1 only
+// the latter can be had, which readOnly says.
+func Seal(fd int) (readOnly bool, err error) {
+	readOnly = true
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_FUTURE_WRITE)
+	if err == unix.EINVAL {
 		readOnly = false
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL)
 	}

@@ -71,7 +71,7 @@ func (s *Target) mapCode(own process.Memfd, arenas []*Arena) (readOnly bool, err
 		a.Dev, a.Inode = own.Dev, own.Inode
 		at += int64(a.Size)
 	}
-	return recovery.Seal(own.FD, true)
+	return recovery.Seal(own.FD)
 }
 
 // unshareCode lets go of the arenas' code on our side.

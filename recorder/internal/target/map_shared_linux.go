@@ -67,12 +67,7 @@ func (s *Target) initMemory(set ring.Setup, rec, rings process.Memfd) (err error
 	if s.Memory, err = ring.Map(rings.FD, s.Size); err != nil {
 		return err
 	}
-	if !s.Runtime.Follow { // else RingsShared is to have one seal yet
-		if _, err := recovery.Seal(rings.FD, false); err != nil {
-			return err
-		}
-	}
-	s.RingFile = rings
+	s.RingFile = rings // RingsShared is to have one seal yet
 	if err := s.Memory.Init(set); err != nil {
 		return err
 	}
