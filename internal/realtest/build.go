@@ -22,6 +22,7 @@ type recipe struct {
 	by      Capability
 	flags   []string // before the caller's flags
 	libs    []string // after the sources
+	amd64   bool     // it is about that processor's registers and instructions
 }
 
 // recipeOf knows the targets that are more than one C file.
@@ -29,9 +30,9 @@ func recipeOf(target string) recipe {
 	r := recipe{by: GCC, sources: []string{target + ".c"}, flags: []string{"-O2", "-g", "-pthread"}, libs: []string{"-lm"}}
 	switch target {
 	case "state":
-		r.sources = []string{"state.c", "state.S", "shapes.S"}
+		r.sources, r.amd64 = []string{"state.c", "state.S", "shapes.S"}, true
 	case "abi":
-		r.sources = []string{"abi.c", "abi_control.c", "abi_signal.c"}
+		r.sources, r.amd64 = []string{"abi.c", "abi_control.c", "abi_signal.c"}, true
 	case "cxx", "cancel", "throws", "faults":
 		r.by, r.sources = GXX, []string{target + ".cc"}
 	case "coroutines_boost":
@@ -64,6 +65,9 @@ func recipeOf(target string) recipe {
 func Build(t testing.TB, target string, flags ...string) string {
 	t.Helper()
 	r := recipeOf(target)
+	if r.amd64 {
+		Need(t, AMD64)
+	}
 	for i, f := range flags {
 		if name, ok := strings.CutPrefix(f, "cc="); ok {
 			r.by = Capability(name)

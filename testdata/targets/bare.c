@@ -8,6 +8,39 @@
 #define TRACED __attribute__((noipa))
 typedef unsigned long u64;
 
+#ifdef __aarch64__
+static long call(long n, long a, long b, long c, long d, long e)
+{
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+    return x0;
+}
+
+enum { READ = 63, WRITE = 64, CLONE = 220, EXIT = 93, WAIT4 = 260, FUTEX = 98, EXIT_GROUP = 94, CHILD = 17 };
+
+static long make_child(void)
+{
+    return call(CLONE, CHILD, 0, 0, 0, 0);
+}
+
+/* The compiler would call a library for that. */
+static void count(volatile int *n)
+{
+    int old, failed;
+    __asm__ volatile("1:\tldaxr %w0, %2\n\t"
+                     "add %w0, %w0, #1\n\t"
+                     "stlxr %w1, %w0, %2\n\t"
+                     "cbnz %w1, 1b"
+                     : "=&r"(old), "=&r"(failed), "+Q"(*n)
+                     :
+                     : "memory");
+}
+#else
 static long call(long n, long a, long b, long c, long d, long e)
 {
     register long r10 __asm__("r10") = d;
@@ -18,6 +51,17 @@ static long call(long n, long a, long b, long c, long d, long e)
 }
 
 enum { READ = 0, WRITE = 1, FORK = 57, EXIT = 60, WAIT4 = 61, FUTEX = 202, EXIT_GROUP = 231 };
+
+static long make_child(void)
+{
+    return call(FORK, 0, 0, 0, 0, 0);
+}
+
+static void count(volatile int *n)
+{
+    __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+}
+#endif
 
 TRACED u64 leaf(u64 x)
 {
@@ -56,7 +100,7 @@ __attribute__((used, noreturn)) static void thread(void)
     while (!started)
         ;
     work();
-    __atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+    count(&done);
     for (;;) /* it stays, as the first one does */
         call(FUTEX, (long)&done, 0, done, 0, 0);
 }
@@ -66,6 +110,22 @@ static long spawn(char *top)
 {
     const long flags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000; /* VM FS FILES SIGHAND THREAD SYSVSEM */
     long r;
+#ifdef __aarch64__
+    __asm__ volatile("mov x8, #220\n\t"
+                     "mov x0, %1\n\t"
+                     "mov x1, %2\n\t"
+                     "mov x2, xzr\n\t"
+                     "mov x3, xzr\n\t"
+                     "mov x4, xzr\n\t"
+                     "svc 0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "bl thread\n"
+                     "1:\tmov %0, x0"
+                     : "=r"(r)
+                     : "r"(flags), "r"(top)
+                     : "x0", "x1", "x2", "x3", "x4", "x8", "x30", "memory");
+#else
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
@@ -75,6 +135,7 @@ static long spawn(char *top)
                      : "=a"(r)
                      : "a"(56L), "D"(flags), "S"(top), "d"(0L)
                      : "rcx", "r11", "memory");
+#endif
     return r;
 }
 
@@ -98,7 +159,7 @@ __attribute__((used, noreturn)) static void begin(long *sp)
     started = 1;
     work();
     if (mode == 'c') {
-        long child = call(FORK, 0, 0, 0, 0, 0);
+        long child = make_child();
         if (child == 0) {
             work();
             call(EXIT_GROUP, 0, 0, 0, 0, 0);
@@ -117,4 +178,8 @@ __attribute__((used, noreturn)) static void begin(long *sp)
     __builtin_unreachable();
 }
 
+#ifdef __aarch64__
+__asm__(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x30, xzr\n\tmov x0, sp\n\tbl begin\n\tbrk #0");
+#else
 __asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall begin\n\thlt");
+#endif

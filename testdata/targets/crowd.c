@@ -43,8 +43,15 @@ static void set_name(const char *name)
     else if (!strcmp(mode, "syscall"))
         syscall(SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
     else if (!strcmp(mode, "raw")) {
+#ifdef __aarch64__
+        register long x8 __asm__("x8") = SYS_prctl;
+        register long x0 __asm__("x0") = PR_SET_NAME;
+        register const char *x1 __asm__("x1") = name;
+        __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+#else
         long rax = SYS_prctl;
         __asm__ volatile("syscall" : "+a"(rax) : "D"((long)PR_SET_NAME), "S"(name) : "rcx", "r11", "memory");
+#endif
     } else {
         if (!strcmp(mode, "bad") && prctl(PR_SET_NAME, (char *)8, 0, 0, 0) == 0)
             _exit(3);

@@ -16,6 +16,33 @@ TRACED void names_wait(void)
     _exit(0);
 }
 
+#ifdef __aarch64__
+#define FRAME                                                                          \
+    "	.cfi_startproc\n"                                                                  \
+    "	stp x29, x30, [sp, #-16]!\n"                                                       \
+    "	.cfi_def_cfa_offset 16\n"                                                          \
+    "	.cfi_offset x29, -16\n"                                                            \
+    "	.cfi_offset x30, -8\n"                                                             \
+    "	mov x29, sp\n"
+#define RETURN                                                                         \
+    "	ldp x29, x30, [sp], #16\n"                                                         \
+    "	.cfi_def_cfa_offset 0\n"                                                           \
+    "	.cfi_restore x29\n"                                                                \
+    "	.cfi_restore x30\n"                                                                \
+    "	ret\n"                                                                             \
+    "	.cfi_endproc\n"
+__asm__(".text\n"
+        ".globl plain_assembly\n"
+        "plain_assembly:\n" FRAME "	bl local_assembly\n" RETURN
+        "local_assembly:\n" FRAME "	bl names_wait\n" RETURN
+        ".globl typed_assembly\n"
+        ".type typed_assembly, %function\n"
+        "typed_assembly:\n" FRAME
+        ".globl label_inside\n"
+        "label_inside:\n"
+        "	bl plain_assembly\n" RETURN
+        ".size typed_assembly, .-typed_assembly\n");
+#else
 __asm__(".text\n"
         ".globl plain_assembly\n"
         "plain_assembly:\n"
@@ -50,6 +77,7 @@ __asm__(".text\n"
         "	ret\n"
         "	.cfi_endproc\n"
         ".size typed_assembly, .-typed_assembly\n");
+#endif
 
 void typed_assembly(void);
 

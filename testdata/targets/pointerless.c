@@ -5,9 +5,42 @@
  */
 #define _GNU_SOURCE
 #include "target.h"
-#include <asm/prctl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+
+#ifdef __aarch64__
+#define PAUSE() __asm__ volatile("yield")
+
+static long set_thread_pointer(long to)
+{
+    __asm__ volatile("msr tpidr_el0, %0" : : "r"(to) : "memory");
+    return 0;
+}
+
+static long thread_pointer(void)
+{
+    long own;
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(own));
+    return own;
+}
+#else
+#include <asm/prctl.h>
+#define PAUSE() __builtin_ia32_pause()
+
+static long set_thread_pointer(long to)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_arch_prctl), "D"(ARCH_SET_FS), "S"(to) : "rcx", "r11", "memory");
+    return result;
+}
+
+static long thread_pointer(void)
+{
+    long own;
+    CHECK(syscall(SYS_arch_prctl, ARCH_GET_FS, &own) == 0);
+    return own;
+}
+#endif
 
 static int go;
 static long calls;
@@ -18,17 +51,10 @@ static uint64_t work(void)
 {
     uint64_t x = 1;
     while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
-        __builtin_ia32_pause();
+        PAUSE();
     for (long i = 0; i < calls; i++)
         x = leaf(x);
     return x;
-}
-
-static long set_thread_pointer(long to)
-{
-    long result;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_arch_prctl), "D"(ARCH_SET_FS), "S"(to) : "rcx", "r11", "memory");
-    return result;
 }
 
 __attribute__((optimize("no-stack-protector"))) static void *without(void *own)
@@ -42,9 +68,7 @@ __attribute__((optimize("no-stack-protector"))) static void *without(void *own)
 
 static void *start(void *arg)
 {
-    unsigned long own;
-    CHECK(syscall(SYS_arch_prctl, ARCH_GET_FS, &own) == 0);
-    return without((void *)own);
+    return without((void *)thread_pointer());
 }
 
 int main(int argc, char **argv)

@@ -167,6 +167,26 @@ func TestWhatIsCalledMoreThanBeforeIsLeftOutToo(t *testing.T) {
 	}
 }
 
+// What is left out after a sample in which nothing had to be counts in what is recorded.
+func TestWhatIsRecordedIsToldWithoutWhatWasLeftOutSince(t *testing.T) {
+	k, _ := keeper()
+	ctx := t.Context()
+	few := []Function{{ID: 1, Calls: 1000, Half: 900, P99: 2000, Max: 3000, Self: 1e6}}
+	if err := k.sample(ctx, few, loadOf(few, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if s := k.Stats(); s.Off != 0 || s.Calls != 1 || s.Time != 1 {
+		t.Fatalf("%+v", s)
+	}
+	more := append(slices.Clone(few), Function{ID: 2, Calls: 1_000_000, Half: 100, P99: 200, Max: 300, Self: 3e6})
+	if err := k.look(ctx, more, loadOf(more, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if s := k.Stats(); s.Off != 1 || s.Calls != 1000.0/501_000 || s.Time != 1e6/2.5e6 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestAnotherLoadIsSampled(t *testing.T) {
 	k, p := keeper()
 	ctx := t.Context()

@@ -62,6 +62,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	var ids []uint32
 	rates := map[uint32]float64{}
 	now := time.Now()
+	rejected := together{at: map[uint32]int{}}
 	reject := func(list []Function, l load) {
 		k.known.recall(list)
 		_, off := Choose(list, k.allowed(l))
@@ -70,6 +71,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 			ids = append(ids, id)
 			rates[id] = rate(&off[i], l.ticks)
 			k.rejects(&off[i], off[i].Calls, l.cpu, now)
+			rejected.add(scaled(&off[i], k.before.cpu/max(l.cpu, leastCPU.Seconds())))
 		}
 	}
 	reject(list, l)
@@ -79,7 +81,45 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	}
 	reject(k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }))
 	k.keeps(ids)
-	return k.reject(ctx, ids, nil, rates, k.c.Ticks())
+	err := k.reject(ctx, ids, nil, rates, k.c.Ticks())
+	k.shares(rejected.all)
+	return err
+}
+
+// scaled is what a function's calls come to in so many times the time.
+func scaled(f *Function, times float64) *Function {
+	s := *f
+	s.Calls, s.Self = uint64(float64(f.Calls)*times), f.Self*times
+	return &s
+}
+
+// shares says which share of the calls and of the time is recorded, by the last sample and functions that were rejected since, as they are
+// in as much processor time.
+func (k *Keeper) shares(rejected []Function) {
+	t := together{at: map[uint32]int{}}
+	for i := range k.all {
+		t.add(&k.all[i])
+	}
+	for i := range rejected {
+		f := &rejected[i]
+		if at, met := t.at[f.ID]; met {
+			t.all[at].Calls, t.all[at].Self = max(t.all[at].Calls, f.Calls), max(t.all[at].Self, f.Self)
+		} else {
+			t.add(f)
+		}
+	}
+	var on, off []Function
+	for _, f := range t.all {
+		if k.off[f.ID] == nil {
+			on = append(on, f)
+		} else {
+			off = append(off, f)
+		}
+	}
+	calls, time := Shares(on, off)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stats.Calls, k.stats.Time = min(k.stats.Calls, calls), min(k.stats.Time, time)
 }
 
 // keeps notes that functions go off, of which there were calls in the last sample.
