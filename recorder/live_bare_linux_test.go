@@ -67,7 +67,7 @@ func TestAProgramWithoutAThreadPointerIsRecordedFromItsEntryOn(t *testing.T) {
 // A process with no function that is known is told so, with what would help; and so is who leaves out all.
 func TestAProcessWithoutKnownFunctionsIsToldWhatToDo(t *testing.T) {
 	needLive(t)
-	p := realtest.Start(t, realtest.Build(t, "bare", "-fno-asynchronous-unwind-tables", "-s"))
+	p := realtest.Start(t, realtest.Build(t, "bare", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-s"))
 	refuse(t, p.Pid(), 3, []string{"no function to record", "neither symbols nor call frame information", "--found=no", "without stripping"}, "--found=no")
 	wantUntouched(t, p.Pid())
 	p.Finish()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,6 +216,9 @@ func TestALosslessTargetDoesNotWaitForADeadRecorder(t *testing.T) {
 func TestAStaticTargetOutlivesItsRecorder(t *testing.T) {
 	needLive(t, realtest.Musl)
 	for _, target := range []string{"threads", "abi", "count"} {
+		if target == "abi" && runtime.GOARCH != "amd64" {
+			continue // it has that processor's instructions
+		}
 		p := realtest.Start(t, realtest.Build(t, target, "cc=musl-gcc", "-static"))
 		realtest.GiveWay(t, p.Pid())
 		for _, again := range []bool{false, true} {

@@ -85,7 +85,7 @@ func passed(t *testing.T, file string, each func(m *reel.Marker, values []string
 // At a marker everything is the program's: each register, the flags, the vector and x87 registers, and what is below the stack pointer.
 func TestMarkersKeepEveryRegister(t *testing.T) {
 	t.Parallel()
-	needLive(t)
+	needLive(t, realtest.AMD64) // where the program's shapes have markers
 	p := realtest.Start(t, realtest.Build(t, "state"), "2")
 	realtest.GiveWay(t, p.Pid())
 	file := filepath.Join(t.TempDir(), "marks.reel")

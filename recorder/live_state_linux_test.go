@@ -60,7 +60,7 @@ var refusedShapes = map[string]bool{
 // Every shape of function has a tier or a reason, and those with a tier are
 // really recorded.
 func TestEveryShapeHasATierOrAReasonAndIsRecorded(t *testing.T) {
-	needLive(t)
+	needLive(t, realtest.AMD64)
 	p := realtest.Start(t, realtest.Build(t, "state"), "1")
 	list := realtest.Decode[realtest.FunctionList](t,
 		realtest.MustCallreel(t, append([]string{"functions"}, append(pidFlag(p), "--json", "-f", "shape_*", "-f", "tiny_*", "-f", "state_*")...)...).Stdout)

@@ -56,9 +56,9 @@ func TestSitesAreTakenOutAndPutBackWhileThreadsRun(t *testing.T) {
 // puts all right.
 func TestARecorderIsKilledWhileItTakesSitesOut(t *testing.T) {
 	realtest.Need(t, realtest.LivePtrace)
-	program, args, some := "abi", []string(nil), "signals"
-	if runtime.GOARCH != "amd64" {
-		program, args, some = "cxx", []string{"2"}, "thrown"
+	program, args, some, longest := "abi", []string(nil), "signals", 1500
+	if runtime.GOARCH != "amd64" { // where processors are emulated, which takes longer
+		program, args, some, longest = "state", []string{"2"}, "calls", 6000
 	}
 	p := realtest.Start(t, realtest.Build(t, program), args...)
 	realtest.GiveWay(t, p.Pid())
@@ -69,7 +69,7 @@ func TestARecorderIsKilledWhileItTakesSitesOut(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		pause := time.After(300*time.Millisecond + time.Duration(random.IntN(1500))*time.Millisecond)
+		pause := time.After(300*time.Millisecond + time.Duration(random.IntN(longest))*time.Millisecond)
 		<-pause
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)

@@ -30,7 +30,10 @@ func recipeOf(target string) recipe {
 	r := recipe{by: GCC, sources: []string{target + ".c"}, flags: []string{"-O2", "-g", "-pthread"}, libs: []string{"-lm"}}
 	switch target {
 	case "state":
-		r.sources, r.amd64 = []string{"state.c", "state.S", "shapes.S"}, true
+		r.sources = []string{"state.c", "state.S", "shapes.S"}
+		if runtime.GOARCH == "arm64" {
+			r.sources = []string{"state_arm64.c", "state_arm64.S"}
+		}
 	case "abi":
 		r.sources, r.amd64 = []string{"abi.c", "abi_control.c", "abi_signal.c"}, true
 	case "cxx", "cancel", "throws", "faults":
