@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -28,18 +29,18 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 		times, threads int64
 		flags          []string
 	}{
-		{300, 1, []string{"--eager", "-m", "throws*"}},
-		{300, 1, []string{"--lazy", "-m", "throws*"}},
+		{300, 1, []string{"--eager", "-m", "throws*", "-x", "target_wait_line"}},
+		{300, 1, []string{"--lazy", "-m", "throws*", "-x", "target_wait_line"}},
 		{60, 8, []string{"--eager"}},
 		{60, 8, []string{"--lazy"}},
-		{60, 8, []string{"--lazy", "-m", "libstdc++*", "-m", "libgcc_s*", "-m", "throws*"}},
+		{60, 8, []string{"--lazy", "-m", "libstdc++*", "-m", "libgcc_s*", "-m", "throws*", "-x", "target_wait_line"}},
 	} {
 		s, file := recordCounted(t, target, []string{strconv.FormatInt(c.times, 10), strconv.FormatInt(c.threads, 10)}, c.flags)
 		if s.Dropped != 0 || s.Torn != 0 {
 			t.Errorf("%v: %d calls dropped, %d events torn", c.flags, s.Dropped, s.Torn)
 		}
 		rep := reportOf(t, file)
-		if len(c.flags) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line
+		if len(c.flags) > 1 && rep.Unmatched != 0 { // or those of calls from before, such as the read of the line (a function of its own on arm64)
 			t.Errorf("%v: %d exits of no call", c.flags, rep.Unmatched)
 		}
 		for name, n := range left {
@@ -58,7 +59,11 @@ func TestCallsThatDoNotReturnAreRecordedExactly(t *testing.T) {
 // With the C++ library recorded too, a call that an exception leaves ends where that is caught, and exports mark it.
 func TestCallsEndWhereTheirExceptionIsCaught(t *testing.T) {
 	needLive(t, realtest.GXX)
-	p := realtest.Start(t, realtest.Build(t, "throws"), "1", "1")
+	var flags []string
+	if runtime.GOARCH == "arm64" {
+		flags = []string{"-mno-outline-atomics"} // or destructors call a function to count, and that ends the calls below
+	}
+	p := realtest.Start(t, realtest.Build(t, "throws", flags...), "1", "1")
 	r := realtest.StartRecording(t, append(pidFlag(p), "--lossless", "--eager", "-m", "throws*", "-m", "libstdc++*")...)
 	p.Go()
 	p.WaitLine("counted")

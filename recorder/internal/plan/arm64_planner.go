@@ -230,7 +230,9 @@ func (p *wordPlanner) classify() refusal {
 		}
 		switch in.Kind {
 		case arm64.Return:
-			in.role = roleExit
+			if !p.installs(k) {
+				in.role = roleExit
+			}
 		case arm64.Jump, arm64.CondJump:
 			to, _ := in.Target(in.addr)
 			switch {
@@ -240,7 +242,7 @@ func (p *wordPlanner) classify() refusal {
 				in.role = roleExit
 			}
 		case arm64.IndirectJump:
-			if p.leaving[k] {
+			if p.leaving[k] && !p.installs(k) {
 				in.role = roleExit
 			}
 		}
@@ -257,6 +259,14 @@ func (p *wordPlanner) classify() refusal {
 		return p.closesGo()
 	}
 	return refusal{}
+}
+
+// installs says whether words[k] leaves for a landing pad, with that one's stack pointer, as unwinders do by __builtin_eh_return: GCC adds x4
+// to SP right before (large frames are taken away by x12, and in Go by x27). Such a call ends as those do that it unwinds, when something
+// further up is seen. By its stack pointer its end would be nobody's.
+func (p *wordPlanner) installs(k int) bool {
+	const addSPSPX4 = 0x8B2463FF // Arm ARM C6.2.4
+	return k > 0 && p.words[k-1].addr+arm64.Len == p.words[k].addr && p.words[k-1].Word == addSPSPX4
 }
 
 // closes refuses a function whose code runs into another's, and one with code that nothing is known to lead to and that leaves: it may be reached in

@@ -81,6 +81,9 @@ func TestSitesOfFunctionsOfARM64(t *testing.T) {
 		{"loop to the entry", []uint32{wordMov, wordCBZ + ahead19(-1), wordRet}, "ew0 lw1 xw2", ReasonNone},
 		{"loop to the landing pad", []uint32{wordBTI, wordMov, wordCBZ + ahead19(-2), wordRet}, "ew1 lw2 xw3", ReasonNone},
 		{"loop to itself", []uint32{wordB}, "elb0", ReasonNone},
+		{"return to a landing pad", []uint32{wordMov, 0x8B2463FF, wordRet}, "ew0", ReasonNone},         // add sp, sp, x4
+		{"return behind a large frame", []uint32{wordMov, 0x8B2C63FF, wordRet}, "ew0 xw2", ReasonNone}, // add sp, sp, x12
+		{"return behind an alloca", []uint32{wordMov, 0x910003BF, wordRet}, "ew0 xw2", ReasonNone},     // mov sp, x29
 		{"trap", []uint32{wordMov, wordBrk}, "ew0", ReasonNone},
 		{"trap alone", []uint32{wordBrk}, "ew0", ReasonNone},
 		{"call that doesn't return", []uint32{wordMov, wordBL + ahead(100)}, "ew0", ReasonNone},

@@ -158,7 +158,7 @@ func (c *coder) event(p place) {
 func (c *coder) inlineEvent(p place) {
 	off, slow := c.NewLabel(), c.NewLabel()
 	if c.cfg.Lazy && !p.exit {
-		c.slots = append(c.slots, entrySlot{id: p.id})
+		c.slots = append(c.slots, entrySlot{id: p.id, whole: c.cfg.Inside && p.inside})
 	}
 	c.switchTest(p, off)
 	if c.cfg.Chooses() {

@@ -15,7 +15,7 @@ import (
 type entrySlot struct {
 	id    uint32
 	start uint32 // offset of the instruction, which is a switch
-	whole bool   // nothing is changed: a captured function's first call needs its own code already
+	whole bool   // nothing is changed: a first call needs the function's own code already, where it is captured, or others are recorded inside it
 }
 
 // ask appends, later, where the gate's test at an address leads: to closed if the gate is closed, to off if the event is switched off, and
