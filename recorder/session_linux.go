@@ -125,12 +125,14 @@ func (r *recording) session(ctx context.Context) error {
 		err = errors.Join(err, verr)
 	}
 	r.reader.sum(&r.result)
-	if derr == nil && u.Kept == "" { // else the process itself has the rings
-		ok, ferr := family.Rest(ctx, r.s.RingsShared)
-		verified = verified && ok
-		if ferr != nil {
-			err = errors.Join(err, fmt.Errorf("detaching from children: %w", ferr))
-		}
+	shared := r.s.RingsShared
+	if derr != nil || u.Kept != "" { // the process itself has the rings
+		shared = func() (bool, bool) { return false, false }
+	}
+	ok, ferr := family.Rest(ctx, shared)
+	verified = verified && ok
+	if ferr != nil {
+		err = errors.Join(err, fmt.Errorf("detaching from children: %w", ferr))
 	}
 	r.result.TextVerified = verified
 	return err

@@ -15,8 +15,10 @@ import (
 type leaving struct {
 	f    *Family
 	done map[int]uint64 // when those were started that could not be left
-	told int
-	errs []error
+	// unsettled says that some were still found in the last round.
+	unsettled bool
+	told      int
+	errs      []error
 }
 
 // Detach restores the text of all forked children, and says whether it is the files' in all that are left. Those that were forked before
@@ -26,8 +28,13 @@ func (f *Family) Detach(ctx context.Context) (verified bool, err error) {
 	const rounds = 20
 	f.parting.Wait()
 	f.leaving = &leaving{f: f, done: map[int]uint64{}}
-	for range rounds {
-		if f.leaving.all(ctx, false) == 0 {
+	for round := 0; ; round++ {
+		found := f.leaving.all(ctx, false)
+		if found == 0 {
+			break
+		}
+		if round == rounds {
+			f.leaving.unsettled = true
 			break
 		}
 	}
@@ -50,23 +57,20 @@ func (f *Family) Rest(ctx context.Context, shared func() (shared, known bool)) (
 		most  = 3 * time.Second
 		watch = time.Second // at the end of that
 		pause = 2 * time.Millisecond
-		death = time.Minute // a process with much memory takes its time to end, and has the rings until then
 	)
 	l := f.leaving
 	before := len(l.errs)
 	var seen sighted
 	var g *glimpse
 	for began := time.Now(); len(l.done) == 0; { // those that could not be left have the rings
-		if is, known := shared(); !is || !known {
+		is, known := shared()
+		if !known && l.unsettled {
+			f.remain(&seen)
+		}
+		if !is || !known {
 			break
 		}
 		since := time.Since(began)
-		if since < death && f.target.Process.Alive() {
-			if ending, _ := process.Ending(f.target.PID()); ending {
-				time.Sleep(pause)
-				continue
-			}
-		}
 		if since > most {
 			f.remain(&seen)
 			break
