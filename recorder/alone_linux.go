@@ -39,7 +39,7 @@ func (a alone) Rest(ctx context.Context, shared func() (shared, known bool)) (ve
 		if known && !is && a.r.s.HeirsHaveRings() {
 			return verified, nil
 		}
-		h, err := a.r.s.RemoveFromHeirs(ctx, a.users)
+		h, err := a.r.s.RemoveFromHeirs(ctx, a.users, a.r.since)
 		verified = verified && h.TextVerified
 		const keeps = "a process that process %d has forked meanwhile keeps "
 		switch err := errors.Join(err, h.Failed); {

@@ -39,7 +39,7 @@ func Detach(ctx context.Context, pid int) (*Detached, error) {
 	if l.Inherited { // the process that was recorded is another one
 		return d, nil
 	}
-	h, err := l.RemoveFromHeirs(ctx, pid, st.UIDs)
+	h, err := l.RemoveFromHeirs(ctx, pid, st.UIDs, 0)
 	if err = errors.Join(err, h.Failed); err != nil {
 		return nil, fmt.Errorf("process %d is restored, but not all that was forked from it: %w", pid, err)
 	}

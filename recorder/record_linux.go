@@ -268,7 +268,7 @@ func (r *recording) removeRemains(ctx context.Context) error {
 	if err != nil || l.Inherited {
 		return err
 	}
-	h, err := l.RemoveFromHeirs(ctx, pid, st.UIDs)
+	h, err := l.RemoveFromHeirs(ctx, pid, st.UIDs, 0)
 	if h.Processes > 0 {
 		r.notice("removed them from what was forked since, too: %d", h.Processes)
 	}

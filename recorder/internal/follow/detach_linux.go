@@ -61,7 +61,7 @@ func (f *Family) Rest(ctx context.Context, shared func() (shared, known bool)) (
 	l := f.leaving
 	before := len(l.errs)
 	var seen sighted
-	var g *glimpse
+	var g glimpse
 	for began := time.Now(); len(l.done) == 0; { // those that could not be left have the rings
 		is, known := shared()
 		if !known && l.unsettled {
@@ -76,10 +76,10 @@ func (f *Family) Rest(ctx context.Context, shared func() (shared, known bool)) (
 			break
 		}
 		if since > most-watch {
-			if g == nil {
-				g = newGlimpse(f.target.Runtime.Ring, f.target.Record())
+			if g.sites == nil {
+				g = glimpse{f.target.Runtime.Ring, f.target.Record().Patches}
 			}
-			seen.look(g, f.target.PID())
+			seen.look(&g, f.target.PID())
 		}
 		if l.all(ctx, true) == 0 {
 			time.Sleep(pause)

@@ -4,65 +4,72 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/callreel/callreel/process"
-	"github.com/callreel/callreel/recorder/internal/recovery"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
-// A glimpse reads, with one system call, whether a process has the rings and probes. So it sees processes, too, that have ended before
-// more can be found out, let alone done. What it sees is believed of the family only: that it has no probes any more.
+// A glimpse reads whether a process has the rings, and probes: of some thousand functions with a few system calls. So it sees processes, too,
+// that have ended before more can be found out, let alone done. What it sees is believed of the family only: that it has no probes any more.
 type glimpse struct {
 	rings uint64       // where they are
-	sites []stub.Patch // some of those that have been written
+	sites []stub.Patch // that have been written
 }
 
-// mostSites bounds how many sites are looked at.
-const mostSites = 64
+// atOnce is how many sites one system call reads; process_vm_readv takes 1024 pieces.
+const atOnce = 512
 
-func newGlimpse(rings uint64, r *recovery.Record) *glimpse {
-	g := &glimpse{rings: rings}
-	step := max(1, len(r.Patches)/mostSites)
-	for i := 0; i < len(r.Patches) && len(g.sites) < mostSites; i += step {
-		g.sites = append(g.sites, r.Patches[i])
-	}
-	return g
-}
-
-// of looks at a process. known is false for one that hasn't the rings, or has ended.
+// of looks at a process. known is false for one that hasn't the rings, or has ended before all sites were seen, or one with a probe.
 func (g *glimpse) of(pid int) (probed, known bool) {
 	var magic [8]byte
-	read := make([][stub.MaxPatch]byte, len(g.sites))
-	to, from := make([]unix.Iovec, 0, 1+len(read)), make([]unix.RemoteIovec, 0, 1+len(read))
-	add := func(buf []byte, at uint64) {
-		v := unix.Iovec{Base: &buf[0]}
-		v.SetLen(len(buf))
-		to, from = append(to, v), append(from, unix.RemoteIovec{Base: uintptr(at), Len: len(buf)})
-	}
-	add(magic[:], g.rings)
-	for i := range g.sites {
-		add(read[i][:len(g.sites[i].Old())], g.sites[i].Addr)
-	}
-	// It ends at the first that can't be read, as those of a library can't that was unloaded.
-	n, err := unix.ProcessVMReadv(pid, to, from, 0)
-	if err != nil || n < len(magic) || binary.LittleEndian.Uint64(magic[:]) != ring.Magic {
+	if n, err := readMany(pid, [][]byte{magic[:]}, []uint64{g.rings}); err != nil || n < len(magic) || binary.LittleEndian.Uint64(magic[:]) != ring.Magic {
 		return false, false
 	}
-	n -= len(magic)
-	for i := range g.sites {
-		old := g.sites[i].Old()
-		if n < len(old) {
-			return false, i > 0 || len(g.sites) == 0
-		}
-		n -= len(old)
-		if !bytes.Equal(read[i][:len(old)], old) {
-			return true, true
+	for sites := range slices.Chunk(g.sites, atOnce) {
+		if probed, known = probedAny(pid, sites); probed || !known {
+			return probed, known
 		}
 	}
 	return false, true
+}
+
+// probedAny is the same of some sites. Those that can't be read, as of a library that was unloaded, have no probes.
+func probedAny(pid int, sites []stub.Patch) (probed, known bool) {
+	bufs, at := make([][]byte, len(sites)), make([]uint64, len(sites))
+	all := make([]byte, len(sites)*stub.MaxPatch)
+	for i := range sites {
+		bufs[i], at[i] = all[i*stub.MaxPatch:][:len(sites[i].Old())], sites[i].Addr
+	}
+	for len(sites) > 0 {
+		n, err := readMany(pid, bufs, at)
+		if err != nil && err != unix.EFAULT {
+			return false, false
+		}
+		done := 0
+		for ; done < len(sites) && n >= len(bufs[done]); done++ {
+			if n -= len(bufs[done]); !bytes.Equal(bufs[done], sites[done].Old()) {
+				return true, true
+			}
+		}
+		done = min(done+1, len(sites)) // it ended at one that isn't there
+		sites, bufs, at = sites[done:], bufs[done:], at[done:]
+	}
+	return false, true
+}
+
+// readMany reads pieces of a process's memory, up to the first that can't be read (process_vm_readv(2)), and returns how many bytes.
+func readMany(pid int, bufs [][]byte, at []uint64) (int, error) {
+	to, from := make([]unix.Iovec, len(bufs)), make([]unix.RemoteIovec, len(bufs))
+	for i, buf := range bufs {
+		to[i].Base = &buf[0]
+		to[i].SetLen(len(buf))
+		from[i] = unix.RemoteIovec{Base: uintptr(at[i]), Len: len(buf)}
+	}
+	return unix.ProcessVMReadv(pid, to, from, 0)
 }
 
 // sighted is what glimpses have seen.

@@ -19,8 +19,9 @@ type Heirs struct {
 }
 
 // RemoveFromHeirs undoes what such processes have inherited, in all that the user may look at. It comes after Remove, with the same
-// recovery memory still known. users are those of the process that was recorded, pid its ID.
-func (l *Remains) RemoveFromHeirs(ctx context.Context, pid int, users [4]int) (h Heirs, err error) {
+// recovery memory still known. users are those of the process that was recorded, pid its ID. Nobody is older than since, in clock ticks since
+// boot; 0 where that isn't known.
+func (l *Remains) RemoveFromHeirs(ctx context.Context, pid int, users [4]int, since uint64) (h Heirs, err error) {
 	const rounds = 20 // new ones may be forked from those that aren't restored yet
 	h.TextVerified = true
 	done := map[int]uint64{}
@@ -32,6 +33,9 @@ func (l *Remains) RemoveFromHeirs(ctx context.Context, pid int, users [4]int) (h
 		found := false
 		for _, other := range slices.Backward(all) {
 			if other == pid || other == os.Getpid() {
+				continue
+			}
+			if start, err := process.StartTime(other, other); err != nil || start < since {
 				continue
 			}
 			removed, err := l.removeFrom(ctx, other, users, done)
@@ -56,11 +60,11 @@ func (l *Remains) RemoveFromHeirs(ctx context.Context, pid int, users [4]int) (h
 }
 
 // RemoveFromHeirs does that for a recorder that has left the process itself.
-func (s *Target) RemoveFromHeirs(ctx context.Context, users [4]int) (Heirs, error) {
+func (s *Target) RemoveFromHeirs(ctx context.Context, users [4]int, since uint64) (Heirs, error) {
 	if s.rec == nil {
 		return Heirs{TextVerified: true}, nil
 	}
-	return (&Remains{Memory: s.Shared()[0]}).RemoveFromHeirs(ctx, s.PID(), users)
+	return (&Remains{Memory: s.Shared()[0]}).RemoveFromHeirs(ctx, s.PID(), users, since)
 }
 
 // HeirsHaveRings says whether forked processes have the ring memory: those of a process that may do more than others don't, unless they
