@@ -20,8 +20,8 @@ type glimpse struct {
 	sites []stub.Patch // that have been written
 }
 
-// atOnce is how many sites one system call reads; process_vm_readv takes 1024 pieces.
-const atOnce = 512
+// sitesAtOnce is how many sites one system call reads; process_vm_readv takes 1024 pieces.
+const sitesAtOnce = 512
 
 // of looks at a process. known is false for one that hasn't the rings, or has ended before all sites were seen, or one with a probe.
 func (g *glimpse) of(pid int) (probed, known bool) {
@@ -29,7 +29,7 @@ func (g *glimpse) of(pid int) (probed, known bool) {
 	if n, err := readMany(pid, [][]byte{magic[:]}, []uint64{g.rings}); err != nil || n < len(magic) || binary.LittleEndian.Uint64(magic[:]) != ring.Magic {
 		return false, false
 	}
-	for sites := range slices.Chunk(g.sites, atOnce) {
+	for sites := range slices.Chunk(g.sites, sitesAtOnce) {
 		if probed, known = probedAny(pid, sites); probed || !known {
 			return probed, known
 		}

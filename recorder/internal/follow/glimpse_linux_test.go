@@ -14,7 +14,7 @@ import (
 
 // A glimpse of this process, in whose memory stands what the rings and text would be.
 func TestAGlimpseTellsProbesFromText(t *testing.T) {
-	const sites = 3*atOnce + 7
+	const sites = 3*sitesAtOnce + 7
 	mem, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAGlimpseTellsProbesFromText(t *testing.T) {
 	}
 	own := os.Getpid()
 	want("as the files have it", own, false, true)
-	for _, i := range []int{0, atOnce, sites - 1} {
+	for _, i := range []int{0, sitesAtOnce, sites - 1} {
 		mem[64+8*i+1] = 9
 		want("with a probe", own, true, true)
 		mem[64+8*i+1] = 2
