@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -53,11 +54,17 @@ func playRole(role string, args []string) int {
 
 // inject makes the target map and unmap a page.
 func inject(s *Stopped) error {
+	const tries = 5 // on a machine that has no time for us what a call has returned may be lost
 	addr, err := s.Syscall(unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	for try := 1; errors.Is(err, ErrLate) && try < tries; try++ {
+		addr, err = s.Syscall(unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	}
 	if err != nil {
 		return err
 	}
-	_, err = s.Syscall(unix.SYS_MUNMAP, addr, 4096)
+	if _, err = s.Syscall(unix.SYS_MUNMAP, addr, 4096); errors.Is(err, ErrLate) { // it has been made
+		return nil
+	}
 	return err
 }
 

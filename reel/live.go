@@ -181,6 +181,22 @@ func (l *LiveThread) Open(outward int) (e Event, open bool) {
 	return Entry(c.start, c.sp, c.id), true
 }
 
+// Forget ends the innermost open call without counting it any further: nobody knows when it has ended, or whether. In a Go program it does nothing.
+func (l *LiveThread) Forget() {
+	p := &l.own.pairer
+	if _, open := l.Open(0); !open {
+		return
+	}
+	s := &p.stacks[p.cur]
+	s.calls = s.calls[:len(s.calls)-1]
+	p.open--
+	l.tally.open--
+	if p.cur < len(l.own.credits) {
+		credit := &l.own.credits[p.cur]
+		credit.self = credit.self[:min(len(credit.self), len(s.calls))]
+	}
+}
+
 // take is what the thread did since the last take, and where it is.
 func (l *LiveThread) take() LiveThreadSums {
 	s := LiveThreadSums{Key: l.Key, Calls: l.calls, Dropped: l.dropped, Ended: l.ended}

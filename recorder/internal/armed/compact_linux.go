@@ -245,6 +245,9 @@ func (c *compactor) count(h *ring.Run) {
 		t.Dropped(0, 1)
 	}
 	t.next = h.Seq + 1
+	if len(h.Events) > 0 {
+		c.a.Switches.Forget(t.LiveThread, h.Events[0].Time, c.a.TicksPerSecond)
+	}
 	t.Push(h.Events)
 	if n := len(h.Events); n > 0 {
 		if c.a.Tally.Saw(n, h.Events[n-1].Time) {

@@ -308,7 +308,10 @@ func (d *Collector) Run(ctx context.Context) error {
 		if n >= fill {
 			continue
 		}
-		rest = d.ask(rest)
+		var errAsk error
+		if rest, errAsk = d.ask(rest); errAsk != nil && err == nil {
+			err = errAsk
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(max(rest, minRest)):
@@ -450,6 +453,9 @@ func (k *thread) AppendWith(events []reel.Event, payloads []ring.Payload) error 
 		return nil
 	}
 	from, to := events[0].Time, events[len(events)-1].Time
+	if err := k.lost(from); err != nil {
+		return err
+	}
 	events, payloads = k.pick(events, payloads)
 	return k.handOn(k.weave(events, payloads, from, to))
 }

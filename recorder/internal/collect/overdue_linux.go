@@ -2,6 +2,7 @@ package collect
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -91,14 +92,6 @@ func (d *Collector) isBusy(now uint64) bool {
 	return a.busy
 }
 
-// usual is how many ticks calls of a function that is off take as a rule; 0 if that isn't known, or they are recorded.
-func (d *Collector) usual(id uint32) uint64 {
-	if !d.Switches.IsOff(id) {
-		return 0
-	}
-	return d.Tally.Usual(id)
-}
-
 // heard takes the answers that have come.
 func (d *Collector) heard() (err error) {
 	if d.Overdue == nil {
@@ -122,6 +115,27 @@ func (d *Collector) heard() (err error) {
 	return err
 }
 
+// lost takes calls for what was seen, and no more, whose ends will not be written any more: see probes.Switches. All that the thread has written
+// before a tick has come.
+func (k *thread) lost(before uint64) error {
+	d := k.c
+	if d.Overdue == nil || k.counted == nil || k.ThreadSink == nil {
+		return nil
+	}
+	if _, waits := k.silence.Awaits(); waits {
+		return nil
+	}
+	entries, since := d.Switches.Forget(k.counted, before, d.TicksPerSecond)
+	if len(entries) == 0 {
+		return nil
+	}
+	var calls []overdue.Call
+	for _, e := range slices.Backward(entries) {
+		calls = append(calls, overdue.Call{SP: e.SP, ID: e.ID()})
+	}
+	return k.handOn(k.silence.Lost(calls, since))
+}
+
 // waits looks whether a thread waits that has been silent as usual, and says whether it has begun to since it was asked what it does, or
 // is in the same wait as then.
 func (d *Collector) waits(k *thread, now uint64) (begun, same bool) {
@@ -143,9 +157,9 @@ func (d *Collector) waits(k *thread, now uint64) (begun, same bool) {
 }
 
 // ask asks what threads do that have written nothing for long, within a call. It returns for how long it may be rested.
-func (d *Collector) ask(longest time.Duration) time.Duration {
+func (d *Collector) ask(longest time.Duration) (time.Duration, error) {
 	if d.Overdue == nil {
-		return longest
+		return longest, nil
 	}
 	now := ring.Ticks()
 	ticks := func(t time.Duration) uint64 { return ring.TicksOf(t, d.TicksPerSecond) }
@@ -158,6 +172,11 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 		k := d.order[d.asking.next%len(d.order)]
 		if _, waits := k.silence.Awaits(); waits || k.counted == nil || k.over || k.silence.Last == 0 {
 			continue
+		}
+		if !d.drainer.Unread(k.nstid) {
+			if err := k.lost(now); err != nil {
+				return 0, err
+			}
 		}
 		in, open := k.counted.Open(0)
 		due := max(ticks(leastOverdue), k.asked+k.asked/4)
@@ -193,7 +212,7 @@ func (d *Collector) ask(longest time.Duration) time.Duration {
 			k.asked = is
 		}
 	}
-	return max(time.Duration(float64(rest)/float64(d.TicksPerSecond)*float64(time.Second)), leastRest)
+	return max(time.Duration(float64(rest)/float64(d.TicksPerSecond)*float64(time.Second)), leastRest), nil
 }
 
 // weave puts in what was seen of a thread before it has written these events, with what they carry. from and to are the ticks of the first and

@@ -95,7 +95,8 @@ func (d *Collector) begin(k *thread) error {
 	}
 	if d.Tally != nil {
 		k.counted = d.Tally.Thread()
-		k.silence.Usual, k.silence.Least = d.usual, ring.TicksOf(leastReach, d.TicksPerSecond)
+		k.silence.Usual, k.silence.Least = d.Tally.Usual, ring.TicksOf(leastReach, d.TicksPerSecond)
+		k.silence.Recorded = func(id uint32) bool { return !d.Switches.IsOff(id) }
 	}
 	d.awaits(k, start)
 	k.ThreadSink, err = d.Sink.Thread(reel.Thread{TID: k.tid, Process: k.pid, StartTime: start, Name: k.name})

@@ -2,6 +2,7 @@ package overdue
 
 import (
 	"math"
+	"slices"
 
 	"github.com/callreel/callreel/reel"
 )
@@ -89,6 +90,20 @@ func (in *inner) leave(s *Silence, down int, tick uint64) {
 		s.events = append(s.events, reel.Exit(ends[i], in.open[i].SP, in.open[i].ID))
 	}
 	in.open = in.open[:down]
+}
+
+// returns looks whether the thread's next event is the exit of a call that was seen, whose function is recorded again: it has gone on until then,
+// and so have those that it lies within, which may go on.
+func (in *inner) returns(s *Silence, e *reel.Event) {
+	n := slices.Index(in.open, Call{SP: e.SP, ID: e.ID()})
+	if n < 0 || !e.IsExit() {
+		return
+	}
+	in.leave(s, n+1, max(e.Time, in.last))
+	for _, c := range in.open[:n+1] {
+		s.outer.open = append(s.outer.open, outerCall{Call: c, seen: e.Time})
+	}
+	in.open = in.open[:0]
 }
 
 // end ends all, at a tick at the latest.

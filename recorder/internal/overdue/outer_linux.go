@@ -1,6 +1,7 @@
 package overdue
 
 import (
+	"math"
 	"slices"
 
 	"github.com/callreel/callreel/reel"
@@ -50,12 +51,12 @@ func (s *Silence) goOn(l *Look) {
 			continue
 		}
 		if !slices.Contains(l.Calls, c.Call) {
-			if s.Usual != nil && s.Usual(c.ID) != 0 {
+			if s.Usual != nil && s.Usual(c.ID) != 0 && !s.willEnd(c.ID) {
 				break
 			}
-			continue // it is recorded now, so its end will come
+			continue
 		}
-		if l.Loose && !same && l.Tick > c.seen && l.Tick-c.seen > s.reach(c.ID) {
+		if l.Loose && !same && l.Tick > c.seen && l.Tick-c.seen > s.reachAround(c.ID) {
 			break
 		}
 	}
@@ -86,10 +87,21 @@ func (s *Silence) leave(e *reel.Event) {
 	s.leaveTo(down)
 }
 
+// willEnd says whether the end of a call around what is recorded will be written.
+func (s *Silence) willEnd(id uint32) bool { return s.Recorded != nil && s.Recorded(id) }
+
+// reachAround is how long a call around what is recorded is taken to have gone on behind when it was seen.
+func (s *Silence) reachAround(id uint32) uint64 {
+	if s.willEnd(id) {
+		return math.MaxUint64
+	}
+	return s.reach(id)
+}
+
 // isOver says whether a call was seen so long ago that it can't be the same any more, and when that is to be looked at again: what is usual may be
 // another thing by then.
 func (s *Silence) isOver(c *outerCall, tick uint64) bool {
-	reach := s.reach(c.ID)
+	reach := s.reachAround(c.ID)
 	if tick > c.seen && tick-c.seen > reach {
 		return true
 	}

@@ -15,10 +15,13 @@ const mostHeld = 64
 type Silence struct {
 	Last uint64 // the tick of the last event, 0 if there was none
 	Seen uint64 // calls that were put in so far
-	// Usual, if not nil, says how many ticks calls of a function take as a rule, 0 if that isn't known, or the call's end will come. Where silence is usual (Look.Loose) a call
+	// Usual, if not nil, says how many ticks calls of a function take as a rule, 0 if that isn't known. Where silence is usual (Look.Loose) a call
 	// isn't taken to have gone on for much longer than that, or Least, on either side of when it was seen.
 	Usual func(id uint32) uint64
 	Least uint64
+	// Recorded, if not nil, says that calls of a function are recorded now: the end of one around what is recorded will come. Of a call within
+	// that it says nothing: the function was off as it was seen.
+	Recorded func(id uint32) bool
 
 	held     []reel.Event // entries, each below the one before
 	payloads []ring.Payload
@@ -75,7 +78,11 @@ func (s *Silence) Next(events []reel.Event, payloads []ring.Payload, from, to ui
 	}
 	s.events, s.with = s.events[:0], s.with[:0]
 	s.begin(from)
-	s.speak(from)
+	var next *reel.Event
+	if len(events) > 0 && events[0].Time == from {
+		next = &events[0]
+	}
+	s.speak(from, next)
 	s.Last = max(s.Last, to)
 	n := len(events) - descending(events)
 	for i := range events[:n] {
@@ -100,7 +107,7 @@ func (s *Silence) End() ([]reel.Event, []ring.Payload) {
 	for i := range s.looks {
 		to = max(to, s.looks[i].last())
 	}
-	s.speak(to)
+	s.speak(to, nil)
 	s.held, s.payloads, s.outer.open = s.held[:0], s.payloads[:0], s.outer.open[:0]
 	return s.events, s.with
 }
@@ -117,10 +124,13 @@ func descending(events []reel.Event) (n int) {
 	return n
 }
 
-// speak puts out what was held back, with what was seen until a tick.
-func (s *Silence) speak(until uint64) {
+// speak puts out what was held back, with what was seen until a tick, at which the thread has written next, if not nil.
+func (s *Silence) speak(until uint64, next *reel.Event) {
 	looks := s.unheld(until)
 	s.inner.see(s, looks)
+	if next != nil {
+		s.inner.returns(s, next)
+	}
 	s.inner.end(s, until)
 }
 
@@ -132,7 +142,7 @@ func (s *Silence) unheld(until uint64) []Look {
 		s.goOn(&looks[i])
 		looks[i].Calls = slices.DeleteFunc(looks[i].Calls, s.outer.has)
 	}
-	var around []Call
+	var around []Call // a held one's is listed as well where its function has gone off since
 	if len(looks) > 0 && len(s.held) > 0 {
 		lowest := s.held[len(s.held)-1].SP
 		for i := range looks {
@@ -142,7 +152,7 @@ func (s *Silence) unheld(until uint64) []Look {
 				n++
 			}
 			if i == 0 {
-				around = l.Calls[:n]
+				around = slices.DeleteFunc(slices.Clone(l.Calls[:n]), s.holds)
 			}
 			l.Calls = l.Calls[n:]
 		}
@@ -162,6 +172,10 @@ func (s *Silence) unheld(until uint64) []Look {
 	}
 	s.looks = s.looks[:0]
 	return looks
+}
+
+func (s *Silence) holds(c Call) bool {
+	return slices.ContainsFunc(s.held, func(e reel.Event) bool { return c == Call{e.SP, e.ID()} })
 }
 
 // enter puts in the entry of a call that was seen.

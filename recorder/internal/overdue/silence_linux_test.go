@@ -101,6 +101,81 @@ func TestWhereSilenceIsUsualCallsEndSoon(t *testing.T) {
 	}
 }
 
+// A function may be recorded again by the time what was seen of it is put in: it was seen as it was off, and is taken for what is usual still. If
+// its exit comes next it has gone on until then, and what it lies within goes on.
+func TestCallsOfFunctionsThatAreRecordedAgainEndSoon(t *testing.T) {
+	for name, c := range map[string]struct {
+		next []reel.Event
+		want []span
+	}{
+		"an entry of its own": {[]reel.Event{reel.Entry(90_000, 700, 3), reel.Exit(90_100, 700, 3)},
+			[]span{{2, 39_000, 41_000, false}, {2, 79_000, 81_000, false}, {3, 39_000, 41_000, false}, {3, 79_000, 81_000, false}, {3, 90_000, 90_100, false}}},
+		"its exit": {[]reel.Event{reel.Exit(90_000, 700, 3), reel.Entry(90_100, 600, 4), reel.Exit(90_200, 600, 4)},
+			[]span{{2, 39_000, 41_000, false}, {2, 79_000, 90_200, true}, {3, 39_000, 41_000, false}, {3, 79_000, 90_000, false}, {4, 90_100, 90_200, false}}},
+		"that of what it lies within": {[]reel.Event{reel.Exit(90_000, 800, 2), reel.Entry(90_100, 900, 4), reel.Exit(90_200, 900, 4)},
+			[]span{{2, 39_000, 41_000, false}, {2, 79_000, 90_000, false}, {3, 39_000, 41_000, false}, {3, 79_000, 81_000, false}, {4, 90_100, 90_200, false}}},
+	} {
+		s := Silence{Usual: func(uint32) uint64 { return 10 }, Least: 1000, Recorded: func(id uint32) bool { return id == 3 }}
+		var all []reel.Event
+		take := func(events []reel.Event, _ []ring.Payload) { all = append(all, events...) }
+		take(s.Next([]reel.Event{reel.Entry(100, 990, 6), reel.Exit(120, 990, 6)}, nil, 100, 120))
+		s.Heard(Look{Tick: 40_000, Calls: []Call{{800, 2}, {700, 3}}, Loose: true})
+		s.Heard(Look{Tick: 80_000, Calls: []Call{{800, 2}, {700, 3}}, Loose: true})
+		take(s.Next(c.next, nil, c.next[0].Time, c.next[len(c.next)-1].Time))
+		take(s.End())
+		want := append(slices.Clone(c.want), span{6, 100, 120, false})
+		if got := spans(all); !slices.Equal(got, want) {
+			t.Errorf("%s: %v\nwant %v", name, got, want)
+		}
+	}
+}
+
+// Of calls whose ends are not written any more, as their functions' exits were switched off, it is known that they were open then: they go on as
+// long as looks see them.
+func TestCallsWhoseEndsAreLostLastAsLongAsTheyAreSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		held bool // the calls are held back still
+		look Look // at hand as it is known
+		next Look
+		want []span
+	}{
+		"no look":            {false, Look{}, Look{}, []span{{2, 200, 6000, false}, {3, 300, 6000, false}}},
+		"held":               {true, Look{}, Look{}, []span{{2, 200, 6000, false}, {3, 300, 6000, false}}},
+		"seen within":        {false, Look{Tick: 5800, Within: Call{700, 3}, Calls: []Call{{600, 5}}}, Look{}, []span{{2, 200, 6800, false}, {3, 300, 6800, false}, {5, 5400, 6800, false}}},
+		"seen on a stack":    {true, Look{Tick: 5800, Calls: []Call{{800, 2}, {700, 3}, {600, 5}}}, Look{}, []span{{2, 200, 6800, false}, {3, 300, 6800, false}, {5, 5400, 6800, false}}},
+		"one is over":        {true, Look{Tick: 5800, Calls: []Call{{800, 2}, {700, 6}}}, Look{}, []span{{2, 200, 6800, false}, {3, 300, 5400, false}, {6, 5400, 6800, false}}},
+		"all are over":       {true, Look{Tick: 5800}, Look{}, []span{{2, 200, 5400, false}, {3, 300, 5400, false}}},
+		"seen before":        {true, Look{Tick: 4000, Calls: []Call{{800, 2}, {700, 3}, {600, 5}}}, Look{}, []span{{2, 200, 6000, false}, {3, 300, 6000, false}}},
+		"seen again":         {true, Look{}, Look{Tick: 6000, Calls: []Call{{800, 2}, {700, 3}}, Loose: true}, []span{{2, 200, 7000, false}, {3, 300, 7000, false}}},
+		"others, much later": {true, Look{}, Look{Tick: 20_000, Calls: []Call{{800, 2}, {700, 3}}, Loose: true}, []span{{2, 200, 6000, false}, {2, 19_000, 21_000, false}, {3, 300, 6000, false}, {3, 19_000, 21_000, false}}},
+	} {
+		s := Silence{Usual: func(uint32) uint64 { return 10 }, Least: 1000, Recorded: func(id uint32) bool { return id == 4 }}
+		var all []reel.Event
+		take := func(events []reel.Event, _ []ring.Payload) { all = append(all, events...) }
+		open := []reel.Event{reel.Entry(200, 800, 2), reel.Entry(300, 700, 3)}
+		if !c.held {
+			open = append(open, reel.Entry(310, 600, 4), reel.Exit(320, 600, 4))
+		}
+		take(s.Next(open, nil, 200, open[len(open)-1].Time))
+		if c.look.Tick != 0 {
+			s.Heard(c.look)
+		}
+		take(s.Lost([]Call{{800, 2}, {700, 3}}, 5000))
+		if c.next.Tick != 0 {
+			s.Heard(c.next)
+		}
+		take(s.Next([]reel.Event{reel.Entry(90_000, 990, 7), reel.Exit(90_100, 990, 7)}, nil, 90_000, 90_100))
+		take(s.End())
+		want := slices.Clone(c.want)
+		if !c.held {
+			want = slices.Insert(want, slices.IndexFunc(append(slices.Clone(want), span{id: 9}), func(x span) bool { return x.id > 4 }), span{4, 310, 320, false})
+		}
+		if got := spans(all); !slices.Equal(got, append(want, span{7, 90_000, 90_100, false})) {
+			t.Errorf("%s: %v\nwant %v", name, got, want)
+		}
+	}
+}
+
 // What was seen around what is recorded doesn't go on for ever where calls of the function are short, even if all that is recorded is within such.
 func TestWhatWasSeenAroundEndsInTime(t *testing.T) {
 	s := Silence{Usual: func(id uint32) uint64 { return map[uint32]uint64{2: 10}[id] }, Least: 1000}
@@ -166,12 +241,13 @@ func FuzzSilence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s Silence
 		if len(data) > 1 && data[1]&1 != 0 {
-			s.Usual, s.Least = func(id uint32) uint64 { return uint64(id % 4) }, 3
+			s.Usual, s.Least, s.Recorded = func(id uint32) uint64 { return uint64(id % 4) }, 3, func(id uint32) bool { return id%3 == 0 }
 		}
 		if len(data) > 0 && data[0]&1 != 0 {
 			s.Await()
 		}
 		var in, out []reel.Event
+		var lost []Call
 		var carried, kept [][]byte
 		tick := uint64(1)
 		take := func(events []reel.Event, payloads []ring.Payload) {
@@ -211,6 +287,20 @@ func FuzzSilence(f *testing.F) {
 					take(s.Next(batch, payloads, batch[0].Time, batch[len(batch)-1].Time))
 				}
 				batch, payloads = nil, nil
+			case kind >= 0xDC: // of so many entries that come last
+				n := 0
+				for n < int(x%4) && n < len(in) && !in[len(in)-1-n].IsExit() && (n == 0 || int32(in[len(in)-1-n].SP-in[len(in)-n].SP) > 0) {
+					n++
+				}
+				if _, waits := s.Awaits(); waits || n == 0 || len(batch) > 0 {
+					continue
+				}
+				var calls []Call
+				for _, e := range in[len(in)-n:] {
+					calls = append(calls, Call{e.SP, e.ID()})
+				}
+				lost = append(lost, calls...)
+				take(s.Lost(calls, tick-min(tick, uint64(x%16))))
 			default:
 				e := reel.Event{Time: tick, SP: uint32(x) * 8, Word: uint32(kind)}
 				if kind%3 == 0 {
@@ -234,9 +324,10 @@ func FuzzSilence(f *testing.F) {
 			if e.Time < last {
 				t.Fatalf("tick %d behind %d", e.Time, last)
 			}
-			if last = e.Time; e.ID() < 1000 {
-				own = append(own, e)
+			if last = e.Time; e.ID() >= 1000 || e.IsExit() && slices.Contains(lost, Call{e.SP, e.ID()}) && (len(own) == len(in) || in[len(own)] != e) {
+				continue
 			}
+			own = append(own, e)
 		}
 		if !slices.Equal(own, in) {
 			t.Fatalf("%v\nwant %v", own, in)

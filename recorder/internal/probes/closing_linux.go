@@ -3,6 +3,8 @@ package probes
 import (
 	"slices"
 	"time"
+
+	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
 // exitsAfter is how long entries have been off, at least, when exits are switched off: threads that are inside an entry's event go on.
@@ -129,5 +131,6 @@ func (s *Switches) closeRejected(ids []uint32) {
 		if err := s.exchange(w, true, false); err != nil {
 			s.c.Notice("%v", err)
 		}
+		s.loseEnds(w.id, ring.Ticks())
 	}
 }

@@ -66,6 +66,7 @@ type Switches struct {
 	entriesOnly atomic.Bool // no exits are switched off any more
 	mu          sync.Mutex  // guards what follows
 	state       []uint8     // by function ID
+	lost        map[uint32]lostEnds
 
 	over   chan struct{} // closed when the loop has ended
 	wg     sync.WaitGroup
@@ -124,7 +125,7 @@ const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}, lost: map[uint32]lostEnds{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -446,6 +447,7 @@ func (s *Switches) switchOn(list []*switched) error {
 			continue
 		}
 		delete(s.shut, w.id)
+		s.endsComeAgain(w.id)
 		exits = append(exits, w)
 		if err := s.exchange(w, true, true); err != nil {
 			return err
