@@ -12,7 +12,7 @@ import (
 // makeMemfd makes the stopped target open a memfd that can be sealed.
 func makeMemfd(s *Stopped) (uint64, error) {
 	const sealable = 2
-	res, err := s.SyscallBatch([]Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, sealable}, Data: []byte("taken\x00"), DataArg: 0}})
+	res, err := batchInTarget(s, []Call{{Number: unix.SYS_MEMFD_CREATE, Args: [6]uint64{0, sealable}, Data: []byte("taken\x00"), DataArg: 0}})
 	if err != nil {
 		return 0, err
 	}
@@ -22,7 +22,7 @@ func makeMemfd(s *Stopped) (uint64, error) {
 // openThere makes the stopped target open a file.
 func openThere(s *Stopped, path string, flags uint64) (uint64, error) {
 	const cwd = unix.AT_FDCWD & (1<<64 - 1)
-	res, err := s.SyscallBatch([]Call{{Number: unix.SYS_OPENAT, Args: [6]uint64{cwd, 0, flags, 0}, Data: []byte(path + "\x00"), DataArg: 1}})
+	res, err := batchInTarget(s, []Call{{Number: unix.SYS_OPENAT, Args: [6]uint64{cwd, 0, flags, 0}, Data: []byte(path + "\x00"), DataArg: 1}})
 	if err != nil {
 		return 0, err
 	}
@@ -46,17 +46,17 @@ func TestAMemfdIsTakenOnlyIfItIsOne(t *testing.T) {
 			const temporary = unix.O_TMPFILE | unix.O_RDWR
 			return putThere(s, fd, "/dev/shm", temporary)
 		},
-		"nothing": func(s *Stopped, fd uint64) error { _, err := s.Syscall(unix.SYS_CLOSE, fd); return err },
+		"nothing": func(s *Stopped, fd uint64) error { _, err := onceInTarget(s, unix.SYS_CLOSE, fd); return err },
 		"one with bytes": func(s *Stopped, fd uint64) error {
-			_, err := s.Syscall(unix.SYS_FTRUNCATE, fd, 4096)
+			_, err := inTarget(s, unix.SYS_FTRUNCATE, fd, 4096)
 			return err
 		},
 		"a sealed one": func(s *Stopped, fd uint64) error {
-			_, err := s.Syscall(unix.SYS_FCNTL, fd, unix.F_ADD_SEALS, unix.F_SEAL_SHRINK)
+			_, err := inTarget(s, unix.SYS_FCNTL, fd, unix.F_ADD_SEALS, unix.F_SEAL_SHRINK)
 			return err
 		},
 		"one that can't be written": func(s *Stopped, fd uint64) error {
-			_, err := s.Syscall(unix.SYS_FCNTL, fd, unix.F_ADD_SEALS, unix.F_SEAL_WRITE)
+			_, err := inTarget(s, unix.SYS_FCNTL, fd, unix.F_ADD_SEALS, unix.F_SEAL_WRITE)
 			return err
 		},
 	}
@@ -82,7 +82,7 @@ func TestAMemfdIsTakenOnlyIfItIsOne(t *testing.T) {
 				if name == "nothing" {
 					return nil
 				}
-				_, err = s.Syscall(unix.SYS_CLOSE, fd)
+				_, err = onceInTarget(s, unix.SYS_CLOSE, fd)
 				return err
 			})
 		})
@@ -113,7 +113,7 @@ func TestAMemfdIsTakenOnlyIfItIsOne(t *testing.T) {
 			if err := errors.Join(unix.Ftruncate(m.FD, 0), unix.Close(m.FD)); err != nil {
 				t.Errorf("%s: %v", way, err)
 			}
-			at, err := s.Syscall(unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_SHARED, fd, 0)
+			at, err := inTarget(s, unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_SHARED, fd, 0)
 			if err != nil {
 				return err
 			}
@@ -126,11 +126,11 @@ func TestAMemfdIsTakenOnlyIfItIsOne(t *testing.T) {
 					t.Errorf("%s: mapped %d:%d, taken %d:%d", way, x.Dev, x.Inode, m.Dev, m.Inode)
 				}
 			}
-			if _, err := s.Syscall(unix.SYS_MUNMAP, at, 4096); err != nil {
+			if _, err := onceInTarget(s, unix.SYS_MUNMAP, at, 4096); err != nil {
 				return err
 			}
 		}
-		_, err = s.Syscall(unix.SYS_CLOSE, fd)
+		_, err = onceInTarget(s, unix.SYS_CLOSE, fd)
 		return err
 	})
 	if text := g.finish(); text != "ok\n" {
@@ -144,10 +144,10 @@ func putThere(s *Stopped, fd uint64, path string, flags uint64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Syscall(unix.SYS_DUP3, other, fd, 0); err != nil {
+	if _, err := inTarget(s, unix.SYS_DUP3, other, fd, 0); err != nil {
 		return err
 	}
-	_, err = s.Syscall(unix.SYS_CLOSE, other)
+	_, err = onceInTarget(s, unix.SYS_CLOSE, other)
 	return err
 }
 

@@ -101,7 +101,7 @@ func TestInjectionLeavesNeighbouringStacksAlone(t *testing.T) {
 			for i := range calls {
 				calls[i] = Call{Number: unix.SYS_GETRLIMIT, Data: make([]byte, MaxCallData), DataArg: 1}
 			}
-			if _, err := s.SyscallBatch(calls); err != nil {
+			if _, err := batchInTarget(s, calls); err != nil {
 				return err
 			}
 			if _, err := p.ReadAt(after, at); err != nil {
@@ -156,7 +156,7 @@ func TestRemoteCallsAreNotGivenUpHalfway(t *testing.T) {
 	_, err := p.Stop(ctx, StopOptions{}, func(s *Stopped) error {
 		cancel()
 		for range 200 {
-			if got, err := s.Syscall(unix.SYS_GETPID); err != nil || got != uint64(g.pid()) {
+			if got, err := inTarget(s, unix.SYS_GETPID); err != nil || got != uint64(g.pid()) {
 				return fmt.Errorf("getpid: %d, %w", got, err)
 			}
 		}
@@ -171,14 +171,14 @@ func TestRemoteCallsAreNotGivenUpHalfway(t *testing.T) {
 }
 
 func checkCallsOf(t *testing.T, s *Stopped, pid int) error {
-	got, err := s.Syscall(unix.SYS_GETPID)
+	got, err := inTarget(s, unix.SYS_GETPID)
 	if err != nil || got != uint64(pid) {
 		t.Errorf("getpid: %d, %v; want %d", got, err, pid)
 	}
-	if _, err := s.Syscall(unix.SYS_CLOSE, 4711); !errors.Is(err, syscall.EBADF) {
+	if _, err := inTarget(s, unix.SYS_CLOSE, 4711); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("close of no file: %v", err)
 	}
-	addr, err := s.Syscall(unix.SYS_MMAP, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	addr, err := inTarget(s, unix.SYS_MMAP, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func checkCallsOf(t *testing.T, s *Stopped, pid int) error {
 	if n, err := s.Process().ReadVec([]Vec{{addr + 4090, back}}); n != 1 || err != nil || string(back) != string(word) {
 		t.Errorf("read back %q, %v", back, err)
 	}
-	if _, err := s.Syscall(unix.SYS_MUNMAP, addr, 8192); err != nil {
+	if _, err := onceInTarget(s, unix.SYS_MUNMAP, addr, 8192); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Process().ReadAt(back, addr); !errors.Is(err, ErrNoMapping) {
@@ -205,7 +205,7 @@ func TestCallDataGoesInAndOut(t *testing.T) {
 	stop(t, p, func(s *Stopped) error {
 		name := append([]byte("callreel-test"), 0)
 		limits := make([]byte, 16)
-		results, err := s.SyscallBatch([]Call{
+		results, err := batchInTarget(s, []Call{
 			{Number: unix.SYS_MEMFD_CREATE, Data: name, DataArg: 0},
 			{Number: unix.SYS_GETRLIMIT, Args: [6]uint64{unix.RLIMIT_NOFILE}, Data: limits, DataArg: 1},
 		})
@@ -222,7 +222,7 @@ func TestCallDataGoesInAndOut(t *testing.T) {
 		if got := binary.LittleEndian.Uint64(limits); got != want.Cur {
 			t.Errorf("getrlimit says %d, want %d", got, want.Cur)
 		}
-		_, err = s.Syscall(unix.SYS_CLOSE, results[0].Value)
+		_, err = onceInTarget(s, unix.SYS_CLOSE, results[0].Value)
 		return err
 	})
 	if text := g.finish(); text != "ok\n" {

@@ -82,7 +82,7 @@ func checkLaunched(t *testing.T, s *Stopped, static bool) error {
 	if _, err := s.TIDOffset(); err != nil {
 		t.Error(err)
 	}
-	if pid, err := s.Syscall(unix.SYS_GETPID); err != nil || pid != uint64(p.Pid()) {
+	if pid, err := inTarget(s, unix.SYS_GETPID); err != nil || pid != uint64(p.Pid()) {
 		t.Errorf("getpid: %d, %v", pid, err)
 	}
 	return checkText(t, p)

@@ -52,19 +52,45 @@ func playRole(role string, args []string) int {
 	}
 }
 
+// lateTries is how often a system call is tried whose result is lost since a machine has no time for us: see ErrLate.
+const lateTries = 5
+
+// inTarget makes a system call in the target, more than once if what it returns is lost.
+func inTarget(s *Stopped, number uintptr, args ...uint64) (value uint64, err error) {
+	for range lateTries {
+		if value, err = s.Syscall(number, args...); !errors.Is(err, ErrLate) {
+			break
+		}
+	}
+	return value, err
+}
+
+// batchInTarget is inTarget for several.
+func batchInTarget(s *Stopped, calls []Call) (results []SyscallResult, err error) {
+	for range lateTries {
+		if results, err = s.SyscallBatch(calls); !errors.Is(err, ErrLate) {
+			break
+		}
+	}
+	return results, err
+}
+
+// onceInTarget is for calls that are not to be made twice; what they return if that is lost is taken for 0.
+func onceInTarget(s *Stopped, number uintptr, args ...uint64) (uint64, error) {
+	value, err := s.Syscall(number, args...)
+	if errors.Is(err, ErrLate) {
+		return 0, nil
+	}
+	return value, err
+}
+
 // inject makes the target map and unmap a page.
 func inject(s *Stopped) error {
-	const tries = 5 // on a machine that has no time for us what a call has returned may be lost
-	addr, err := s.Syscall(unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
-	for try := 1; errors.Is(err, ErrLate) && try < tries; try++ {
-		addr, err = s.Syscall(unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
-	}
+	addr, err := inTarget(s, unix.SYS_MMAP, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
 		return err
 	}
-	if _, err = s.Syscall(unix.SYS_MUNMAP, addr, 4096); errors.Is(err, ErrLate) { // it has been made
-		return nil
-	}
+	_, err = onceInTarget(s, unix.SYS_MUNMAP, addr, 4096)
 	return err
 }
 

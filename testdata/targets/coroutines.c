@@ -28,14 +28,29 @@ static enum { UP, DOWN, OWN } order;
 static uint64_t begun, waited, steps, jumped;
 static volatile uint64_t sink;
 
-#if defined __x86_64__
 /* Saves what a callee must keep and the stack pointer, and goes on with another. */
+#if defined __x86_64__
+enum { saved = 8, entry = 6 }; /* words of what is saved, and which of them is where it goes on */
+
 __attribute__((naked, noipa)) static void switch_by_hand(void **save, void *to)
 {
     __asm__("push %rbp\n\tpush %rbx\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\t"
             "mov %rsp, (%rdi)\n\tmov %rsi, %rsp\n\t"
             "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbx\n\tpop %rbp\n\tret");
 }
+#elif defined __aarch64__
+enum { saved = 20, entry = 11 };
+
+void switch_by_hand(void **save, void *to);
+__asm__(".text\n\t.p2align 2\n\t.type switch_by_hand, %function\nswitch_by_hand:\n\t"
+        "sub sp, sp, #160\n\tstp x19, x20, [sp]\n\tstp x21, x22, [sp, #16]\n\tstp x23, x24, [sp, #32]\n\t"
+        "stp x25, x26, [sp, #48]\n\tstp x27, x28, [sp, #64]\n\tstp x29, x30, [sp, #80]\n\t"
+        "stp d8, d9, [sp, #96]\n\tstp d10, d11, [sp, #112]\n\tstp d12, d13, [sp, #128]\n\tstp d14, d15, [sp, #144]\n\t"
+        "mov x9, sp\n\tstr x9, [x0]\n\tmov sp, x1\n\t"
+        "ldp x19, x20, [sp]\n\tldp x21, x22, [sp, #16]\n\tldp x23, x24, [sp, #32]\n\t"
+        "ldp x25, x26, [sp, #48]\n\tldp x27, x28, [sp, #64]\n\tldp x29, x30, [sp, #80]\n\t"
+        "ldp d8, d9, [sp, #96]\n\tldp d10, d11, [sp, #112]\n\tldp d12, d13, [sp, #128]\n\tldp d14, d15, [sp, #144]\n\t"
+        "add sp, sp, #160\n\tret\n\t.size switch_by_hand, .-switch_by_hand");
 #endif
 
 /* Goes on with another coroutine, and returns when it is this one's turn again. */
@@ -113,10 +128,9 @@ static void prepare(struct coroutine *c, char *stack, size_t size)
 {
     if (by_hand) {
         void **top = (void **)((uintptr_t)(stack + size) & ~(uintptr_t)15);
-        *--top = 0;
-        *--top = (void *)coroutine;
-        top -= 6;
-        memset(top, 0, 6 * sizeof *top);
+        top -= saved;
+        memset(top, 0, saved * sizeof *top);
+        top[entry] = (void *)coroutine;
         c->sp = top;
         return;
     }
