@@ -160,6 +160,9 @@ func (a *armedLong) judge(ctx context.Context, c config, dir string) error {
 		if len(r.Missing) == 0 && r.Window >= aMinute {
 			a.whole++
 		}
+		if len(r.Missing) > 0 {
+			fmt.Printf("%s: missing %v\n", filepath.Base(path), r.Missing)
+		}
 		a.held = append(a.held, r.Window.Round(time.Second))
 	}
 	return nil
