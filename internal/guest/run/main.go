@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -103,7 +104,7 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 	}
 	say("built in %.0f s; booting %s with %d processors and pages of %d KiB", time.Since(began).Seconds(), c.machine.CPU, c.machine.CPUs, c.wanted.Pages)
 	err = c.boot(ctx, userland, b, payload, filepath.Join(dir, "console"))
-	if errors.Is(err, guest.ErrStuck) {
+	if errors.Is(err, guest.ErrStuck) || errors.Is(err, errKernel) {
 		say("%v; once more", err)
 		err = c.boot(ctx, userland, b, payload, filepath.Join(dir, "console-again"))
 	}
@@ -114,12 +115,21 @@ func (c *config) run(ctx context.Context, patterns []string) error {
 func (c *config) boot(ctx context.Context, u *guest.Userland, b *built, payload, console string) error {
 	r := &results{jobs: b.jobs, began: time.Now(), ended: make([]bool, len(b.jobs))}
 	err := c.machine.Run(ctx, u, b.init, payload, console, r.event)
+	said, _ := os.ReadFile(console)
 	if err != nil {
-		said, _ := os.ReadFile(console)
 		fmt.Printf("== the kernel's last words\n%s\n", said[max(0, len(said)-8<<10):])
 	}
-	return errors.Join(err, r.sum())
+	if err = errors.Join(err, r.sum()); err != nil && bytes.Contains(said, []byte(kernelFault)) {
+		return fmt.Errorf("%w: %w", errKernel, err)
+	}
+	return err
 }
+
+// kernelFault is what arm64's kernel says of a fault of its own. No program can be the cause of one: a list of perf's that was not as it should be
+// as threads ended, for example: seen once.
+const kernelFault = "Internal error: Oops"
+
+var errKernel = errors.New("the guest's kernel had a fault of its own")
 
 // output returns the lines that a command prints.
 func output(ctx context.Context, name string, args ...string) ([]string, error) {
