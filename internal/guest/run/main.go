@@ -125,8 +125,8 @@ func (c *config) boot(ctx context.Context, u *guest.Userland, b *built, payload,
 	return err
 }
 
-// kernelFault is what arm64's kernel says of a fault of its own. No program can be the cause of one: a list of perf's that was not as it should be
-// as threads ended, for example: seen once.
+// kernelFault is what arm64's kernel says of a fault of its own. It is not for tests to fail by: seen once, as threads ended whose list of perf
+// events was broken.
 const kernelFault = "Internal error: Oops"
 
 var errKernel = errors.New("the guest's kernel had a fault of its own")

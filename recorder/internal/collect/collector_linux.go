@@ -308,9 +308,8 @@ func (d *Collector) Run(ctx context.Context) error {
 		if n >= fill {
 			continue
 		}
-		var errAsk error
-		if rest, errAsk = d.ask(rest); errAsk != nil && err == nil {
-			err = errAsk
+		if rest, err = d.ask(rest); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
