@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,4 +81,24 @@ func TestABudgetLeavesOutWhatADumpSays(t *testing.T) {
 		t.Error("no function was off")
 	}
 	s.wantSwitched(t, d.File, began, over, false)
+}
+
+// Where more is called than can be read, all is switched on for a moment again and again as elsewhere, and the budget is kept then, too.
+func TestABudgetIsKeptWhereMoreIsCalledThanCanBeRead(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	p := realtest.Start(t, realtest.Build(t, "threads"), "steady", "8")
+	for d := 14 * time.Second; ; d *= 2 { // the second time comes after 10 s, later on a busy machine
+		r := realtest.StartRecording(t, "-p", fmt.Sprint(p.Pid()), "-f", "counted_*", "--budget", "10%", "--count-off")
+		time.Sleep(d)
+		s := stop(t, r)
+		wantUntouched(t, p.Pid())
+		if s.Budget.Samples > 1 && s.Budget.FunctionsOff > 0 {
+			break
+		}
+		if d > time.Minute {
+			t.Fatalf("%+v", s.Budget)
+		}
+	}
+	p.Finish()
 }

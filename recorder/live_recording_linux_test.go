@@ -35,6 +35,7 @@ type summary struct {
 	} `json:"libraries"`
 	Budget struct {
 		FunctionsOff int    `json:"functions_off"`
+		Samples      int    `json:"samples"`
 		SitesRemoved int    `json:"sites_removed"`
 		Seen         uint64 `json:"calls_seen"`
 	} `json:"budget"`

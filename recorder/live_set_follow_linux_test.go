@@ -136,7 +136,7 @@ func TestSetIsTriedAgainWhereItFailed(t *testing.T) {
 	needLive(t)
 	pipe := newSlowPipe(t)
 	script := `"$0" "$1"; true` // the shell, of which nothing is recorded, stays
-	r := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "record", "--follow", "--force", "-o", pipe.path, "-f", "sw_*", "--",
+	r := realtest.StartCommand(t, exec.Command(realtest.CallreelPath(t), "record", "--follow", "--force", "--clock", "exit", "-o", pipe.path, "-f", "sw_*", "--",
 		"sh", "-c", script, realtest.Build(t, "switched"), filepath.Join(t.TempDir(), "log")))
 	r.WaitLine("ready")
 	shell := firstChildOf(t, r)
@@ -154,7 +154,7 @@ func TestSetIsTriedAgainWhereItFailed(t *testing.T) {
 		if _, err = set(recorder.SetRequest{Exclude: []string{"sw_outer"}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(1+try) * time.Second) // so that its exits are off, too: to switch these on takes the loop
+		time.Sleep(time.Duration(1+try) * time.Second) // so that its exits are off, too: to switch these on takes the loop, as entries have no time
 		pipe.held.Store(true)
 		pipe.full(t)
 		if _, err = set(recorder.SetRequest{All: true}); err != nil {

@@ -168,51 +168,78 @@ func (k *Keeper) Stats() Stats {
 // Run keeps the budget until ctx ends, or the recording does. Then all stays as it is.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.end()
-	if err := k.keep(ctx); err != nil && ctx.Err() == nil {
-		k.c.Notice("the budget is kept no more: %v", err)
+	for rest := retryFirst; ; rest = min(2*rest, retryLast) {
+		began := time.Now()
+		err := k.keep(ctx)
+		if err == nil || !sleep(ctx, endsWithin) { // the recording may be about to end
+			return
+		}
+		if time.Since(began) > retryLast { // it was kept meanwhile
+			rest = retryFirst
+		}
+		k.c.Notice("the budget isn't kept now, which is tried again in %v: %v", rest, err)
+		if !sleep(ctx, rest) {
+			return
+		}
 	}
 }
+
+// How soon it is tried again to keep the budget after something has failed, at first and at last. What fails may do so only now, since the
+// machine is busy, or the reel's disk slow. To give up would leave on what is on, whatever that costs.
+const (
+	retryFirst, retryLast = time.Second, time.Minute
+	endsWithin            = 300 * time.Millisecond
+)
 
 func (k *Keeper) keep(ctx context.Context) error {
 	if _, _, err := k.stretch(); err != nil { // what came before is forgotten
 		return err
 	}
-	if err := k.first(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
-	for {
-		burst := k.wait(ctx, k.rest())
-		if ctx.Err() != nil {
-			return nil
-		}
-		if !burst {
-			if err := k.close(ctx); err != nil {
-				return err
-			}
-		}
-		if idle, err := k.isIdle(); err != nil {
+	if k.sampled.IsZero() {
+		if err := k.first(ctx); err != nil || ctx.Err() != nil {
 			return err
-		} else if burst || !idle {
-			list, l, err := k.stretch()
-			if err != nil {
-				return err
-			}
-			if err := k.look(ctx, list, l); err != nil {
-				return err
-			}
-		}
-		k.c.Tally.listens.Store(false)
-		if burst { // to which there was something more urgent
-			if err := k.close(ctx); err != nil {
-				return err
-			}
-		}
-		if k.isDue() {
-			if err := k.again(ctx); err != nil {
-				return err
-			}
 		}
 	}
+	for ctx.Err() == nil {
+		if err := k.turn(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn waits for a while, and holds against the budget what was called meanwhile.
+func (k *Keeper) turn(ctx context.Context) error {
+	burst := k.wait(ctx, k.rest())
+	if ctx.Err() != nil {
+		return nil
+	}
+	if !burst {
+		if err := k.close(ctx); err != nil {
+			return err
+		}
+	}
+	if idle, err := k.isIdle(); err != nil {
+		return err
+	} else if burst || !idle {
+		list, l, err := k.stretch()
+		if err != nil {
+			return err
+		}
+		if err := k.look(ctx, list, l); err != nil {
+			return err
+		}
+	}
+	k.c.Tally.listens.Store(false)
+	if burst { // to which there was something more urgent
+		if err := k.close(ctx); err != nil {
+			return err
+		}
+	}
+	if k.isDue() {
+		return k.again(ctx)
+	}
+	return nil
 }
 
 // rest is for how long nothing is done.
@@ -387,7 +414,7 @@ func (k *Keeper) close(ctx context.Context) error {
 	}
 	done, err := k.c.Sites.TakeOut(ctx, ready)
 	for id := range ready { // each try stops the process
-		k.off[id].stuck = true
+		k.off[id].stuck = err == nil
 	}
 	for _, id := range done.Functions {
 		k.off[id].out, k.off[id].stuck = true, false

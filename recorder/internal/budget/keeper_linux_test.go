@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -23,6 +24,7 @@ type program struct {
 	used     time.Duration // so much so far
 	opens    int           // for so many questions more a call of each function is open
 	takenOut func()        // nil for nothing
+	fails    int           // for so many times more nothing can be taken out
 }
 
 func (p *program) Reject(off, on []uint32) ([]uint32, error) {
@@ -52,6 +54,10 @@ func (p *program) Kept(id uint32) bool { return p.kept[id] }
 
 func (p *program) TakeOut(_ context.Context, ids map[uint32]bool) (d target.TakenOut, _ error) {
 	p.tries++
+	if p.fails > 0 {
+		p.fails--
+		return d, errors.New("it is too busy")
+	}
 	if p.takenOut != nil {
 		p.takenOut()
 	}
@@ -399,4 +405,22 @@ func TestWhoReadsTheRingsGivesWay(t *testing.T) {
 		t.Error("a keeper that nobody has told of a burst is waited for")
 	}
 	cancel()
+}
+
+// What fails may do so only now. The budget is kept from when it works again.
+func TestABudgetIsKeptAgainAfterAFailure(t *testing.T) {
+	k, p := keeper()
+	p.busy, p.fails = true, 1
+	k.c.Notice = func(format string, args ...any) { t.Logf(format, args...) }
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	p.takenOut = end
+	list := work(10_000, 3)
+	if err := k.sample(ctx, list, loadOf(list, 1)); err == nil {
+		t.Fatal("it hasn't failed")
+	}
+	k.Run(ctx)
+	if !p.out[3] || p.tries != 2 {
+		t.Errorf("%d tries, out %v", p.tries, p.out)
+	}
 }

@@ -21,8 +21,8 @@ func (s *Switches) CanReject() error {
 	return nil
 }
 
-// Reject switches functions off, by their IDs, and others on again that it has switched off, as far as they are wanted. It returns those that
-// are off now.
+// Reject switches functions off, by their IDs, and others on again that it has switched off, as far as they are wanted. It returns which of
+// them are off now that should be, and those that could not be switched on.
 func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	s.requests.Lock()
 	defer s.requests.Unlock()
@@ -46,6 +46,12 @@ func (s *Switches) Reject(off, on []uint32) (are []uint32, err error) {
 	for _, id := range off {
 		if s.stateOf(id)&entriesOff != 0 {
 			are = append(are, id)
+		}
+	}
+	for _, w := range ons {
+		if s.stateOf(w.id)&entriesOff != 0 { // that has failed
+			s.rejected[w.id] = true
+			are = append(are, w.id)
 		}
 	}
 	return are, err

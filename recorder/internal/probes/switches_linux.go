@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/glob"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
 )
@@ -18,6 +19,7 @@ const (
 	wasOff     = 1 << iota // ever: exits without an entry are left out
 	entriesOff             // its entries are off, or are about to be
 	exitsOff               // so are its exits: an entry that comes all the same is left out
+	cameBack               // exits are on again: so is an entry from before that
 )
 
 // Config says whose functions are switched, and how.
@@ -62,10 +64,11 @@ type Switches struct {
 	places    map[uint32]place   // of those that can be switched, by their IDs
 	keeps     map[uint32]bool    // what Kept has found
 
-	touched     atomic.Bool // any function has been switched off
-	entriesOnly atomic.Bool // no exits are switched off any more
-	mu          sync.Mutex  // guards what follows
-	state       []uint8     // by function ID
+	touched     atomic.Bool       // any function has been switched off
+	entriesOnly atomic.Bool       // no exits are switched off any more
+	mu          sync.Mutex        // guards what follows
+	state       []uint8           // by function ID
+	back        map[uint32]uint64 // since which tick exits are on, of those that came back
 	lost        map[uint32]lostEnds
 
 	over   chan struct{} // closed when the loop has ended
@@ -125,7 +128,7 @@ const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}, lost: map[uint32]lostEnds{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}, lost: map[uint32]lostEnds{}, back: map[uint32]uint64{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -453,8 +456,12 @@ func (s *Switches) switchOn(list []*switched) error {
 			return err
 		}
 	}
-	if len(exits) > 0 {
-		// What was written while they were off is to be left out.
+	// What was written while they were off is to be left out.
+	switch {
+	case len(exits) == 0:
+	case s.config().Clock == stub.ClockFull:
+		s.comeBack(exits, ring.Ticks())
+	default: // entries have no time
 		if !s.Rounds.after(s.over, roundPatience, false, func() {
 			for _, w := range exits {
 				s.update(w.id, 0, exitsOff)
@@ -470,6 +477,16 @@ func (s *Switches) switchOn(list []*switched) error {
 		}
 	}
 	return nil
+}
+
+// comeBack takes entries again that were written since a tick, at which exits were on.
+func (s *Switches) comeBack(list []*switched, tick uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range list {
+		s.back[w.id] = tick
+		s.set(w.id, cameBack, exitsOff)
+	}
 }
 
 // exchange switches the entry, or the exits, of a function.
@@ -513,6 +530,11 @@ func (s *Switches) stateOf(id uint32) uint8 {
 func (s *Switches) update(id uint32, set, clear uint8) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.set(id, set, clear)
+}
+
+// set is update. The caller holds mu.
+func (s *Switches) set(id uint32, set, clear uint8) {
 	if n := int(id) + 1 - len(s.state); n > 0 {
 		s.state = append(s.state, make([]uint8, n)...)
 	}
