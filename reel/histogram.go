@@ -20,7 +20,7 @@ const (
 )
 
 func (h *histogram) add(v uint64) {
-	row := max(bits.Len64(v), histogramBits) - histogramBits
+	row := rowOf(v)
 	r := h.rows[row]
 	if r == nil {
 		r = new([histogramSteps]uint64)
@@ -30,6 +30,8 @@ func (h *histogram) add(v uint64) {
 	// Above row 0 the leading one is implied: it is bit 6 of the shifted value.
 	r[v>>max(row-1, 0)%histogramSteps]++
 }
+
+func rowOf(v uint64) int { return max(bits.Len64(v), histogramBits) - histogramBits }
 
 func (h *histogram) merge(o *histogram) {
 	for i, row := range o.hits {

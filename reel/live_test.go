@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -361,4 +362,55 @@ func (g *liveGoroutines) finish(tick uint64) {
 		g.lanes[id].finish(tick)
 	}
 	clear(g.lanes)
+}
+
+// What calls take as a rule is said without the longest, and with the calls within them.
+func TestTypicalCallsAndWhatIsWithinThem(t *testing.T) {
+	tally := NewLiveTally(false)
+	tally.Known(10, 0)
+	tally.Begin(0)
+	thread := tally.Thread(1)
+	var events []Event
+	tick := uint64(1000)
+	for i := range 100 {
+		begin := tick
+		events = append(events, Entry(begin, 1000, 1))
+		for k := range 3 { // each of which makes one more
+			at := begin + 10*uint64(k)
+			events = append(events, Entry(at+1, 900, 2), Entry(at+2, 800, 3), Exit(at+3, 800, 3), Exit(at+4, 900, 2))
+		}
+		took := uint64(100)
+		if i >= 90 {
+			took = 1_000_000 // it waited
+		}
+		tick = begin + took
+		events = append(events, Exit(tick, 1000, 1))
+	}
+	for len(events) > 0 { // in parts, so that calls are open between them
+		n := min(7, len(events))
+		thread.Push(events[:n])
+		events = events[n:]
+	}
+	s := tally.Take(tick)
+	for _, w := range []struct {
+		id             uint32
+		percent        uint64
+		ticks, beneath float64
+		calls          uint64
+	}{{1, 90, 100, 6, 100}, {2, 90, 3, 1, 300}, {3, 90, 1, 0, 300}, {1, 100, 100_090, 6, 100}, {4, 90, 0, 0, 0}, {99, 90, 0, 0, 0}} {
+		ticks, beneath, calls := s.Typical(w.id, w.percent)
+		if math.Abs(ticks-w.ticks) > 0.01*w.ticks || math.Abs(beneath-w.beneath) > 1e-9 || calls != w.calls {
+			t.Errorf("%+v: %v ticks, %v calls within each of %d", w, ticks, beneath, calls)
+		}
+	}
+	both := new(LiveSums)
+	both.Add(s)
+	both.Add(s)
+	if ticks, beneath, calls := both.Typical(1, 90); math.Abs(ticks-100) > 1 || beneath != 6 || calls != 200 {
+		t.Errorf("twice that is %v, %v, %d", ticks, beneath, calls)
+	}
+	s.Clear()
+	if ticks, beneath, calls := s.Typical(1, 90); ticks != 0 || beneath != 0 || calls != 0 {
+		t.Errorf("of nothing it is %v, %v, %d", ticks, beneath, calls)
+	}
 }

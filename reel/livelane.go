@@ -78,7 +78,7 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 				}
 				s.calls = s.calls[:n+1]
 				o := &s.calls[n]
-				o.sp, o.id, o.start, o.inside, o.losses = e.SP, e.Word>>1, now, 0, p.losses
+				o.sp, o.id, o.start, o.inside, o.losses, o.calls = e.SP, e.Word>>1, now, 0, p.losses, uint32(p.Calls)
 				continue
 			}
 		} else if n > credited {
@@ -94,7 +94,9 @@ func (l *liveLane) push(events []Event, limit uint64) (taken int, entries uint64
 					id = t.meet(id)
 					functions = t.sums.functions
 				}
-				functions[id].ended(took, took-min(top.inside, took))
+				f := functions[id]
+				f.ended(took, took-min(top.inside, took))
+				f.beneath.add(took, uint64(uint32(p.Calls)-top.calls))
 				continue
 			}
 		}

@@ -43,6 +43,35 @@ type LiveFunction struct {
 type liveFunction struct {
 	LiveFunction
 	durations histogram
+	beneath   beneath
+}
+
+// beneath is how many calls were made within complete calls of a function, at any depth, by the rows of its durations' histogram.
+type beneath struct{ rows *[65 - histogramBits]uint64 }
+
+func (b *beneath) add(took, calls uint64) {
+	if b.rows == nil {
+		b.rows = new([65 - histogramBits]uint64)
+	}
+	b.rows[rowOf(took)] += calls
+}
+
+func (b *beneath) merge(o *beneath) {
+	if o.rows == nil {
+		return
+	}
+	if b.rows == nil {
+		b.rows = new([65 - histogramBits]uint64)
+	}
+	for i, n := range o.rows {
+		b.rows[i] += n
+	}
+}
+
+func (b *beneath) clear() {
+	if b.rows != nil {
+		clear(b.rows[:])
+	}
 }
 
 // ended adds the end of a complete call.
@@ -106,6 +135,35 @@ func (s *LiveSums) Percentile(id uint32, percent uint64) (uint64, bool) {
 	return min(f.Max, f.durations.percentile(percent)), true
 }
 
+// Typical is how long complete calls of the function took on average, in ticks, and how many calls were made within each of them, at any depth.
+// It is of so many of a hundred, those that took least: of those of about the same duration as the longest among them all count in part. calls is how
+// many complete calls there were.
+func (s *LiveSums) Typical(id uint32, percent uint64) (ticks, beneath float64, calls uint64) {
+	if int(id) >= len(s.functions) || s.functions[id] == nil {
+		return 0, 0, 0
+	}
+	f := s.functions[id]
+	calls = f.durations.total()
+	most := float64(calls) * float64(percent) / 100
+	left := most
+	for i, row := range f.durations.hits {
+		n, sum := 0.0, 0.0
+		for j, k := range row {
+			n += float64(k)
+			sum += float64(k) * float64(bucketMiddle(i, uint64(j)))
+		}
+		part := min(left/n, 1)
+		ticks += part * sum
+		if f.beneath.rows != nil {
+			beneath += part * float64(f.beneath.rows[i])
+		}
+		if left -= part * n; left <= 0 {
+			break
+		}
+	}
+	return ticks / max(most, 1), beneath / max(most, 1), calls
+}
+
 // Add adds the stretch that followed, or one that follows later. What is of the end is o's then: Threads and the calls that are open.
 func (s *LiveSums) Add(o *LiveSums) {
 	if s.Start == 0 && s.End == 0 {
@@ -127,6 +185,7 @@ func (s *LiveSums) Add(o *LiveSums) {
 		to.Open = from.Open
 		to.Self += from.Self
 		to.Max = max(to.Max, from.Max)
+		to.beneath.merge(&from.beneath)
 		to.durations.merge(&from.durations)
 	}
 }
@@ -153,5 +212,6 @@ func (s *LiveSums) Clear() {
 	for _, f := range s.each {
 		f.LiveFunction = LiveFunction{}
 		f.durations.clear()
+		f.beneath.clear()
 	}
 }

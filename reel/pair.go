@@ -99,6 +99,7 @@ type openCall struct {
 	start  uint64
 	inside uint64
 	losses uint32 // Pairer.losses at entry
+	calls  uint32 // Pairer.Calls behind the entry; its lower bits
 }
 
 // SetTime tells the time before the first event, in ticks: under ClockExit it is
@@ -230,7 +231,7 @@ func (p *Pairer) enter(s *callStack, e *Event, index int) {
 	// Field by field, here and below: a composite literal is built elsewhere and
 	// copied, which costs a third of the pairing.
 	o := &s.calls[n]
-	o.sp, o.id, o.start, o.inside, o.losses = e.SP, e.Word>>1, p.now, 0, p.losses
+	o.sp, o.id, o.start, o.inside, o.losses, o.calls = e.SP, e.Word>>1, p.now, 0, p.losses, uint32(p.Calls)
 	if p.OnEntry != nil {
 		c := &p.call
 		c.Func, c.Depth, c.Stack, c.SP = o.id, n, p.cur, o.sp

@@ -61,11 +61,14 @@ func (k *Keeper) sampleApart() time.Duration {
 	return time.Duration(all * (float64(laterSample) + residue*float64(closing)) / (part * k.c.Share))
 }
 
-// again switches all on for a moment, and goes by that.
+// again switches all on for a moment, but for floods that are held, and goes by that.
 func (k *Keeper) again(ctx context.Context) error {
 	out, rates := map[uint32]bool{}, map[uint32]float64{}
 	var ids []uint32
 	for id, o := range k.off {
+		if k.known.isHeldFlood(id, time.Now(), k.cpu) {
+			continue
+		}
 		ids = append(ids, id)
 		out[id], rates[id] = o.out, o.rate
 	}

@@ -12,6 +12,10 @@ type Function struct {
 	// P99, Max and Half, which half of the calls did not exceed, are of those that ended, callees included, in nanoseconds; 0 if none did. Self is the time in the
 	// function without what it called, of all its calls.
 	P99, Max, Half, Self float64
+	// Ended is how many of the calls ended, Mean how long one of these took, in nanoseconds, and Beneath how many calls were made within each,
+	// at any depth, without the longest of them, see typical.
+	Ended         uint64
+	Mean, Beneath float64
 	// Kept is for functions that are recorded whatever they cost.
 	Kept bool
 }

@@ -22,6 +22,8 @@ func (k *Keeper) sample(ctx context.Context, list []Function, l load) error {
 	k.stats.Samples++
 	k.mu.Unlock()
 	k.bySample = true
+	k.was = k.thought.later(k.differs > 0)
+	k.gauge.begin(list, l.cpu, k.allowed(l))
 	k.known.saw(list)
 	return k.choose(ctx, true)
 }
@@ -32,20 +34,16 @@ func (k *Keeper) choose(ctx context.Context, fresh bool) error {
 	now, at := k.c.Ticks(), time.Now()
 	l := &k.before
 	on, off := Choose(k.expected(fresh, at), k.allowed(*l))
-	k.after, k.usual, k.differs, k.chosen, k.chosenAt = load{}, nil, 0, at, k.price
+	k.gauge.after, k.usual, k.differs, k.chosen, k.chosenAt = nil, nil, 0, at, k.price
 	k.now, k.debt, k.short = kindOfLoad{}, 0, short{}
 	is := map[uint32]bool{}
 	for i := range off {
 		is[off[i].ID] = true
 	}
 	calls := map[uint32]*Function{}
-	l.kept = 0
 	for i := range k.all {
 		f := &k.all[i]
 		calls[f.ID] = f
-		if !is[f.ID] {
-			l.kept += float64(f.Calls)
-		}
 	}
 	var more, back []uint32
 	out := map[uint32]bool{}
@@ -79,6 +77,7 @@ func (k *Keeper) choose(ctx context.Context, fresh bool) error {
 // expected is what the last sample has, with what is known from before, as far as that is still expected.
 func (k *Keeper) expected(fresh bool, now time.Time) []Function {
 	list := slices.Clone(k.all)
+	k.gauge.keeps(list)
 	there := map[uint32]bool{}
 	for i := range list {
 		f := &list[i]

@@ -91,34 +91,33 @@ const (
 	within = 0.8
 	// most is the part of it that may be spent before more is left out.
 	most = 0.9
-	// doubt is by how much dearer a call is taken for than was measured: what is called for each piece of work is not the same when there is
-	// more time for it (an event loop finds more requests at once), so the measure is not exact.
-	doubt = 1.3
 )
 
 // Keeper keeps a budget. Run does; Stats may be called at any time.
 type Keeper struct {
-	c       Config
-	price   float64 // ns a call
-	sure    float64 // its standard error, 0 as long as it isn't measured
-	off     map[uint32]*offState
-	stays   map[uint32]bool // functions that could not be switched off
-	cpu     time.Duration   // when the last stretch ended
-	tick    uint64          // the same
-	until   uint64          // up to when its events were read
-	sampled time.Time
-	all     []Function // of the last sample
-	before  load       // the same
-	after   load       // since, once the sites are out
-	usual   []Function // calls of what is on, of the first stretches since the last sample
-	known   memory
-	now     kindOfLoad
-	recent  recent
-	short   short
-	second  lastSecond
-	debt    float64   // seconds of processor time by which more was spent than might be
-	found   time.Time // when functions were rejected last
-	differs int       // stretches in a row that are of another load
+	c     Config
+	price float64 // ns a call, what is gone by
+	// thought is what a call is thought to cost, was the same when the last sample was taken. isMeasured says that it isn't just a guess.
+	was, thought estimate
+	isMeasured   bool
+	gauge        gauge
+	off          map[uint32]*offState
+	stays        map[uint32]bool // functions that could not be switched off
+	cpu          time.Duration   // when the last stretch ended
+	tick         uint64          // the same
+	until        uint64          // up to when its events were read
+	sampled      time.Time
+	all          []Function // of the last sample
+	before       load       // the same
+	usual        []Function // calls of what is on, of the first stretches since the last sample
+	known        memory
+	now          kindOfLoad
+	recent       recent
+	short        short
+	second       lastSecond
+	debt         float64   // seconds of processor time by which more was spent than might be
+	found        time.Time // when functions were rejected last
+	differs      int       // stretches in a row that are of another load
 	// bySample says that what is on was chosen by the last sample, or left out soon after it: so the work is as it was then.
 	bySample bool
 	// chosen is when it was chosen last, chosenAt at which price.
@@ -155,7 +154,7 @@ type Stats struct {
 
 // New returns a keeper of a budget.
 func New(c Config) *Keeper {
-	return &Keeper{c: c, price: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, known: memory{}, stats: Stats{Wanted: c.Share, Price: firstPrice, Calls: 1, Time: 1}}
+	return &Keeper{c: c, price: firstPrice.price(), was: firstPrice, thought: firstPrice, off: map[uint32]*offState{}, stays: map[uint32]bool{}, known: memory{}, stats: Stats{Wanted: c.Share, Price: firstPrice.price(), Calls: 1, Time: 1}}
 }
 
 // Stats is how the budget is kept.
@@ -420,7 +419,7 @@ func (k *Keeper) close(ctx context.Context) error {
 		k.off[id].out, k.off[id].stuck = true, false
 	}
 	k.took(done, 1)
-	k.after, k.usual, k.now = load{}, nil, kindOfLoad{}
+	k.gauge.after, k.usual, k.now = nil, nil, kindOfLoad{}
 	return err
 }
 

@@ -235,19 +235,21 @@ func TestAnotherLoadIsSampled(t *testing.T) {
 func TestAPriceThatIsMeasuredLetsMoreIn(t *testing.T) {
 	k, p := keeper()
 	ctx := t.Context()
-	// 10 µs of work for each call of function 2, and 20 ns for each call that is recorded.
-	list := []Function{{ID: 2, Calls: 100_000, Half: 9_000, P99: 9_500, Max: 60_000}, {ID: 3, Calls: 400_000, Half: 100, P99: 200, Max: 900},
-		{ID: 4, Calls: 10_000_000, Half: 40, P99: 90, Max: 800}}
-	if err := k.sample(ctx, list, loadOf(list, 1+0.02*10.5)); err != nil {
+	// 10 µs of work for each call of function 2, and 20 ns for each call that is recorded below it.
+	list := []Function{{ID: 2, Calls: 10_000, Half: 9_000, P99: 9_500, Max: 60_000, Ended: 10_000, Mean: 10_000 + 1040*20, Beneath: 1040},
+		{ID: 3, Calls: 400_000, Half: 100, P99: 200, Max: 900}, {ID: 4, Calls: 10_000_000, Half: 40, P99: 90, Max: 800}}
+	if err := k.sample(ctx, list, loadOf(list, 1+0.02*10.4)); err != nil {
 		t.Fatal(err)
 	}
 	if got := sorted(p.off); !slices.Equal(got, []uint32{3, 4}) {
 		t.Fatalf("off %v", got)
 	}
-	on := list[:1]
 	k.chosen = time.Now().Add(-time.Minute)
-	if err := k.look(ctx, on, loadOf(on, 1.002)); err != nil {
-		t.Fatal(err)
+	for range gaugeEnough {
+		on := []Function{{ID: 2, Calls: 20_000, Half: 9_000, P99: 9_500, Max: 60_000, Ended: 20_000, Mean: 10_000}}
+		if err := k.look(ctx, on, loadOf(on, 0.2)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if s := k.Stats(); s.Price < 20 || s.Price > 30 || s.Sure == 0 {
 		t.Errorf("%v ns a call, give or take %v of the share", s.Price, s.Sure)

@@ -28,30 +28,21 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		l.dropped *= counted / all
 	}
 	l.all = counted + l.dropped
-	on := map[uint32]bool{}
-	for i := range k.all {
-		if id := k.all[i].ID; k.off[id] == nil {
-			on[id] = true
-		}
+	if k.isSettled() {
+		k.gauge.add(list, l.cpu)
 	}
-	for i := range list {
-		if on[list[i].ID] {
-			l.kept += float64(list[i].Calls)
-		}
-	}
-	k.after = load{cpu: k.after.cpu + l.cpu, kept: k.after.kept + l.kept, all: k.after.all + l.all, dropped: k.after.dropped + l.dropped}
-	k.measure()
+	again := k.measure()
 	k.known.saw(list)
 	k.tell(list, l)
 	k.recent.add(list, l)
 	spent := l.all * k.price / 1e9
 	k.mu.Lock()
 	k.stats.Measured = k.second.add(spending{k.tick, min(spent, l.cpu), l.cpu}, k.c.TicksPerSecond) // it is part of what the process has used
-	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure/k.price
+	k.stats.Price, k.stats.Sure = k.price, k.stats.Measured*k.sure()/k.price
 	k.mu.Unlock()
 	if k.debt = max(k.debt+spent-most*k.c.Share*l.cpu, -spare); k.debt <= spare {
 		const much, atMost = 1.25, 2 * time.Second
-		if (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
+		if again || (k.price > k.chosenAt*much || k.price*much < k.chosenAt) && time.Since(k.chosen) > atMost {
 			k.bySample = false
 			return k.choose(ctx, false)
 		}
@@ -65,6 +56,9 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	rejected := together{at: map[uint32]int{}}
 	reject := func(list []Function, l load) {
 		k.known.recall(list)
+		if k.gauge.give(list, k.allowed(l)); k.bySample {
+			k.gauge.keeps(list)
+		}
 		_, off := Choose(list, k.allowed(l))
 		for i := range off {
 			id := off[i].ID
@@ -80,7 +74,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 		gone[id] = true
 	}
 	reject(k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }))
-	k.keeps(ids)
+	k.gauge.without(ids)
 	err := k.reject(ctx, ids, nil, rates, k.c.Ticks())
 	k.shares(rejected.all)
 	return err
@@ -122,20 +116,6 @@ func (k *Keeper) shares(rejected []Function) {
 	k.stats.Calls, k.stats.Time = min(k.stats.Calls, calls), min(k.stats.Time, time)
 }
 
-// keeps notes that functions go off, of which there were calls in the last sample.
-func (k *Keeper) keeps(off []uint32) {
-	is := map[uint32]bool{}
-	for _, id := range off {
-		is[id] = true
-	}
-	for i := range k.all {
-		if f := &k.all[i]; is[f.ID] {
-			k.before.kept -= float64(f.Calls)
-		}
-	}
-	k.after = load{}
-}
-
 // kindOfLoad gathers which functions are called, over some stretches.
 type kindOfLoad struct {
 	calls map[uint32]uint64
@@ -168,22 +148,38 @@ func (k *Keeper) tell(list []Function, l load) {
 	}
 }
 
-// measure goes by the price that the load before and since shows, once enough is known of it.
-func (k *Keeper) measure() {
-	const enough = 300 * time.Millisecond // of processor time, with the sites out
-	if len(k.off) == 0 || k.after.cpu < enough.Seconds() || !k.bySample {
-		return
-	}
+// isSettled says whether what is off is out of the text, and what is on was chosen by the last sample.
+func (k *Keeper) isSettled() bool {
 	for _, o := range k.off {
 		if !o.out && !o.stuck {
-			return
+			return false
 		}
 	}
-	ns, sure, ok := price(k.before, k.after)
-	if !ok {
-		return
+	return len(k.off) > 0 && k.bySample
+}
+
+// measure goes by what the gauge says a call costs, once it does. again says that it is to be chosen anew, since the gauge has taken room.
+func (k *Keeper) measure() (again bool) {
+	if !k.isSettled() {
+		return false
 	}
-	k.price, k.sure = min(max(ns*doubt, leastPrice*doubt), mostPrice), sure
+	if m, ok := k.gauge.measured(); ok {
+		k.thought, k.isMeasured = k.was.with(m), true
+		k.price = k.thought.price()
+		if !k.gauge.done {
+			k.gauge.done = true
+			return k.gauge.calls > k.allowed(k.before)/4
+		}
+	}
+	return false
+}
+
+// sure is the standard error of the price, 0 as long as that isn't measured.
+func (k *Keeper) sure() float64 {
+	if !k.isMeasured {
+		return 0
+	}
+	return k.thought.sd * doubt
 }
 
 // distance is by how much two loads differ: 0 if each function has the same share of the calls, 1 if none is in both.

@@ -16,6 +16,7 @@ type remembered struct {
 	held    time.Time
 	heldCPU time.Duration
 	hold    time.Duration // how long that was
+	flood   bool          // it alone cost floodCost
 }
 
 // forgotten says whether the function is as one that was never rejected.
@@ -67,7 +68,7 @@ func (m memory) rejected(f *Function, cpu, price float64, now time.Time, used ti
 	r.times++
 	rate := min(float64(f.Calls)/cpu, 1e9/leastPrice) // of a short stretch it isn't known exactly
 	n, most := r.times, mostHold
-	if rate*price/1e9 >= floodCost {
+	if r.flood = rate*price/1e9 >= floodCost; r.flood {
 		n, most = n+1, mostFlood
 	}
 	r.hold = firstHold
@@ -98,6 +99,12 @@ func (m memory) unseen(id uint32, cpu float64, now time.Time, used time.Duration
 		return uint64(r.rate * cpu)
 	}
 	return m.expected(id, cpu, now, used)
+}
+
+// isHeldFlood says whether a function is a flood that is held: what it would cost to see it again is known.
+func (m memory) isHeldFlood(id uint32, now time.Time, used time.Duration) bool {
+	r := m[id]
+	return r != nil && r.flood && m.expected(id, 1, now, used) > 0
 }
 
 func (m memory) at(id uint32) *remembered {

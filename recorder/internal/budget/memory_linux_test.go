@@ -130,3 +130,36 @@ func TestWhatWasWrittenBeforeIsNotHeldAgainstTheBudget(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// A flood that is held stays off while all else is on for a moment: if it came just then it would fill the rings.
+func TestAFloodThatIsHeldStaysOffInASample(t *testing.T) {
+	k, p := keeper()
+	p.busy = true
+	ctx := t.Context()
+	list := append(work(1000, 3), Function{ID: 4, Calls: 20_000_000, Half: 20, P99: 40, Max: 800})
+	if err := k.sample(ctx, list, loadOf(list, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := sorted(p.out); !slices.Equal(got, []uint32{3, 4}) {
+		t.Fatalf("out %v", got)
+	}
+	if err := k.again(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !p.out[4] || !p.off[4] || k.off[4] == nil || slices.ContainsFunc(p.offs, func(o Off) bool { return o.ID == 4 }) {
+		t.Errorf("off %v, out %v, %+v", p.off, p.out, p.offs)
+	}
+	if !slices.ContainsFunc(p.offs, func(o Off) bool { return o.ID == 3 }) {
+		t.Errorf("function 3 hasn't been on: %+v", p.offs)
+	}
+	k.known.at(4).held, k.known.at(4).heldCPU = time.Now().Add(-time.Second), 0
+	if err := k.again(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(p.offs, func(o Off) bool { return o.ID == 4 }) {
+		t.Errorf("function 4 is held no more, and hasn't been on: %+v", p.offs)
+	}
+}

@@ -60,7 +60,11 @@ func (t *together) add(f *Function) {
 		return
 	}
 	s := &t.all[a]
-	s.Calls, s.Self = s.Calls+f.Calls, s.Self+f.Self
+	if n := float64(s.Ended + f.Ended); n > 0 {
+		s.Mean = (s.Mean*float64(s.Ended) + f.Mean*float64(f.Ended)) / n
+		s.Beneath = (s.Beneath*float64(s.Ended) + f.Beneath*float64(f.Ended)) / n
+	}
+	s.Calls, s.Self, s.Ended = s.Calls+f.Calls, s.Self+f.Self, s.Ended+f.Ended
 	s.P99, s.Max, s.Half, s.Kept = max(s.P99, f.P99), max(s.Max, f.Max), max(s.Half, f.Half), f.Kept
 }
 
@@ -85,7 +89,7 @@ func (s *short) add(list []Function, l load, many float64) (all []Function, sum 
 		list = t.all
 	}
 	b := &s.load
-	l = load{ticks: b.ticks + l.ticks, cpu: b.cpu + l.cpu, kept: b.kept + l.kept, all: b.all + l.all, dropped: b.dropped + l.dropped}
+	l = load{ticks: b.ticks + l.ticks, cpu: b.cpu + l.cpu, all: b.all + l.all, dropped: b.dropped + l.dropped}
 	if l.cpu < leastCPU.Seconds() && l.all <= many {
 		s.list, s.load = list, l
 		return nil, load{}, false

@@ -82,6 +82,9 @@ const forgets = 64
 // Usual is how long calls of a function take as a rule, in ticks: 99 of a hundred took no longer lately. 0 if none has ended.
 func (t *Tally) Usual(id uint32) uint64 { return t.usual[id] }
 
+// typical is how many of a hundred calls count for Mean and Beneath, the shortest: the longest are those that waited, or for a processor.
+const typical = 90
+
 // take ends a stretch of time, which began with the one before, and returns what was called in it, how many calls were dropped (of which
 // functions isn't known), and up to when that is: events are read late when there are too many.
 // Behind it the keeper is woken by Bursts when there were more than soon events.
@@ -96,10 +99,12 @@ func (t *Tally) take(now, perSecond uint64, soon int) (list []Function, dropped,
 	for id, f := range s.Functions {
 		p99, _ := s.Percentile(id, 99)
 		half, _ := s.Percentile(id, 50)
+		mean, beneath, ended := s.Typical(id, typical)
 		if was := t.usual[id]; p99 > 0 {
 			t.usual[id] = max(p99, was-was/forgets)
 		}
-		list = append(list, Function{ID: id, Calls: f.Calls, P99: float64(p99) * ns, Max: float64(f.Max) * ns, Half: float64(half) * ns, Self: float64(f.Self) * ns})
+		list = append(list, Function{ID: id, Calls: f.Calls, P99: float64(p99) * ns, Max: float64(f.Max) * ns, Half: float64(half) * ns, Self: float64(f.Self) * ns,
+			Ended: ended, Mean: mean * ns, Beneath: beneath})
 	}
 	dropped = s.Dropped
 	t.sums.Reuse(s)
