@@ -246,8 +246,8 @@ func TestAPriceThatIsMeasuredLetsMoreIn(t *testing.T) {
 	}
 	k.chosen = time.Now().Add(-time.Minute)
 	for range gaugeEnough {
-		on := []Function{{ID: 2, Calls: 20_000, Half: 9_000, P99: 9_500, Max: 60_000, Ended: 20_000, Mean: 10_000}}
-		if err := k.look(ctx, on, loadOf(on, 0.2)); err != nil {
+		on := []Function{{ID: 2, Calls: 60_000, Half: 9_000, P99: 9_500, Max: 60_000, Ended: 60_000, Mean: 10_000}}
+		if err := k.look(ctx, on, loadOf(on, 0.6)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -81,7 +81,7 @@ const (
 	gaugeCovers  = 0.15 // share of all calls that are beneath it
 	gaugeMost    = 64   // stretches that are kept
 	gaugeEnough  = 5    // of them
-	gaugeAtLeast = 0.3  // seconds of processor time in these
+	gaugeAtLeast = 0.05 // seconds of processor time in these, and twice as much as in the sample
 	gaugeBeneath = 2    // calls less beneath each of its calls
 )
 
@@ -159,7 +159,7 @@ func (g *gauge) measured() (m estimate, ok bool) {
 		a.mean += s.mean * s.ended
 	}
 	b := &g.before
-	if len(g.after) < gaugeEnough || a.cpu < gaugeAtLeast || a.ended < gaugeLeast || b.ended < gaugeLeast {
+	if len(g.after) < gaugeEnough || a.cpu < max(gaugeAtLeast, 2*b.cpu) || a.ended < gaugeLeast || b.ended < gaugeLeast {
 		return m, false
 	}
 	a.mean /= a.ended
