@@ -88,9 +88,9 @@ const (
 	// kind is for how much processor time, or how long, calls are counted to tell one kind of load from another.
 	kind, kindAtMost = 60 * time.Millisecond, 200 * time.Millisecond
 	// within is the part of the budget that is given away: what is measured is not exact.
-	within = 0.8
+	within = 0.7
 	// most is the part of it that may be spent before more is left out.
-	most = 0.9
+	most = 0.8
 )
 
 // Keeper keeps a budget. Run does; Stats may be called at any time.

@@ -30,6 +30,13 @@ func (s *Switches) endsComeAgain(id uint32) {
 	}
 }
 
+// endsLostSince is since when the ends of a function's calls are lost.
+func (s *Switches) endsLostSince(id uint32) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost[id].since
+}
+
 // endLost says whether the end of a call, by its entry, may not have been written, and since when that is so.
 func (s *Switches) endLost(e *reel.Event) (since uint64, lost bool) {
 	s.mu.Lock()

@@ -37,7 +37,7 @@ func (s *Switches) Pick(open *OpenCalls, events []reel.Event, payloads []ring.Pa
 		is := s.is(e)
 		keep := true
 		switch {
-		case !e.IsExit() && (is&exitsOff != 0 || is&cameBack != 0 && e.Time < s.back[e.ID()]):
+		case !e.IsExit() && (is&exitsOff != 0 || is&cameBack != 0 && s.isGone(e)):
 			open.end(e.SP, 0)
 			keep = false
 			l.entries++

@@ -12,7 +12,7 @@ func TestEntriesFromBeforeExitsCameBackAreLeftOut(t *testing.T) {
 	s := New(Config{})
 	s.touched.Store(true)
 	s.update(7, wasOff|entriesOff|exitsOff, 0)
-	s.comeBack([]*switched{{id: 7}}, 1000)
+	s.comeBack([]*switched{{id: 7}}, nil, 1000)
 	s.update(7, 0, entriesOff)
 	var open OpenCalls
 	pick := func(events ...reel.Event) (times []uint64) {
@@ -34,8 +34,9 @@ func TestEntriesFromBeforeExitsCameBackAreLeftOut(t *testing.T) {
 	if got := pick(reel.Entry(2000, 800, 7)); len(got) != 0 {
 		t.Errorf("%v, but exits are off", got)
 	}
-	s.comeBack([]*switched{{id: 7}}, 3000)
-	if got := pick(reel.Entry(2500, 800, 7), reel.Entry(3001, 700, 7)); !slices.Equal(got, []uint64{3001}) {
+	// What was written before exits were switched off, in a hurry, is whole, and is read later.
+	s.comeBack([]*switched{{id: 7}}, map[uint32]uint64{7: 2600}, 3000)
+	if got := pick(reel.Entry(2500, 800, 7), reel.Exit(2550, 800, 7), reel.Entry(2600, 800, 7), reel.Entry(3001, 700, 7)); !slices.Equal(got, []uint64{2500, 2550, 3001}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/target"
+	"github.com/callreel/callreel/reel"
 )
 
 // What is known of a function that has been switched.
@@ -64,11 +65,11 @@ type Switches struct {
 	places    map[uint32]place   // of those that can be switched, by their IDs
 	keeps     map[uint32]bool    // what Kept has found
 
-	touched     atomic.Bool       // any function has been switched off
-	entriesOnly atomic.Bool       // no exits are switched off any more
-	mu          sync.Mutex        // guards what follows
-	state       []uint8           // by function ID
-	back        map[uint32]uint64 // since which tick exits are on, of those that came back
+	touched     atomic.Bool     // any function has been switched off
+	entriesOnly atomic.Bool     // no exits are switched off any more
+	mu          sync.Mutex      // guards what follows
+	state       []uint8         // by function ID
+	back        map[uint32]gone // when exits were off last, of those that came back
 	lost        map[uint32]lostEnds
 
 	over   chan struct{} // closed when the loop has ended
@@ -128,7 +129,7 @@ const maxRules = 1000
 
 // New returns the switches of a recording. They are as they were asked to be in the recording that leads, once Begin was called.
 func New(c Config) *Switches {
-	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}, lost: map[uint32]lostEnds{}, back: map[uint32]uint64{}}
+	s := &Switches{c: c, over: make(chan struct{}), followers: map[*Switches]bool{}, rejected: map[uint32]bool{}, shut: map[uint32]bool{}, places: map[uint32]place{}, keeps: map[uint32]bool{}, lost: map[uint32]lostEnds{}, back: map[uint32]gone{}}
 	s.entriesOnly.Store(c.EntriesOnly)
 	return s
 }
@@ -434,6 +435,9 @@ func (s *Switches) switchOff(list []*switched) error {
 	return err
 }
 
+// gone is when exits of a function were off last, in ticks: entries from then have no exits. What was written before has, and may be read yet.
+type gone struct{ from, to uint64 }
+
 // switchOn switches exits on, then entries.
 func (s *Switches) switchOn(list []*switched) error {
 	if len(list) == 0 {
@@ -444,31 +448,8 @@ func (s *Switches) switchOn(list []*switched) error {
 		ids[w.id] = true
 	}
 	s.closing = slices.DeleteFunc(s.closing, func(w *switched) bool { return ids[w.id] })
-	var exits []*switched
-	for _, w := range list {
-		if s.stateOf(w.id)&exitsOff == 0 && !s.shut[w.id] {
-			continue
-		}
-		delete(s.shut, w.id)
-		s.endsComeAgain(w.id)
-		exits = append(exits, w)
-		if err := s.exchange(w, true, true); err != nil {
-			return err
-		}
-	}
-	// What was written while they were off is to be left out.
-	switch {
-	case len(exits) == 0:
-	case s.config().Clock == stub.ClockFull:
-		s.comeBack(exits, ring.Ticks())
-	default: // entries have no time
-		if !s.Rounds.after(s.over, roundPatience, false, func() {
-			for _, w := range exits {
-				s.update(w.id, 0, exitsOff)
-			}
-		}) {
-			return s.notDone()
-		}
+	if err := s.switchExitsOn(list); err != nil {
+		return err
 	}
 	for _, w := range list {
 		s.update(w.id, 0, entriesOff)
@@ -479,14 +460,57 @@ func (s *Switches) switchOn(list []*switched) error {
 	return nil
 }
 
-// comeBack takes entries again that were written since a tick, at which exits were on.
-func (s *Switches) comeBack(list []*switched, tick uint64) {
+// switchExitsOn switches those exits on that are off. What was written while they were off is left out.
+func (s *Switches) switchExitsOn(list []*switched) error {
+	var exits []*switched
+	from := map[uint32]uint64{}
+	for _, w := range list {
+		shut := s.shut[w.id]
+		if s.stateOf(w.id)&exitsOff == 0 && !shut {
+			continue
+		}
+		if shut {
+			from[w.id] = s.endsLostSince(w.id)
+		}
+		delete(s.shut, w.id)
+		s.endsComeAgain(w.id)
+		exits = append(exits, w)
+		if err := s.exchange(w, true, true); err != nil {
+			return err
+		}
+	}
+	cameOn := func() {
+		for _, w := range exits {
+			s.update(w.id, 0, exitsOff)
+		}
+	}
+	switch {
+	case len(exits) == 0:
+	case s.c.Late: // what was written before they were off is read yet
+		cameOn()
+	case s.config().Clock == stub.ClockFull:
+		s.comeBack(exits, from, ring.Ticks())
+	case !s.Rounds.after(s.over, roundPatience, false, cameOn): // entries have no time
+		return s.notDone()
+	}
+	return nil
+}
+
+// comeBack takes entries again that were written since a tick, at which exits were on, or before they were off: by from, 0 where all of these have
+// been read.
+func (s *Switches) comeBack(list []*switched, from map[uint32]uint64, tick uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range list {
-		s.back[w.id] = tick
+		s.back[w.id] = gone{from[w.id], tick}
 		s.set(w.id, cameBack, exitsOff)
 	}
+}
+
+// isGone says whether an entry was written while its function's exits were off. The caller holds mu.
+func (s *Switches) isGone(e *reel.Event) bool {
+	g := s.back[e.ID()]
+	return g.from <= e.Time && e.Time < g.to
 }
 
 // exchange switches the entry, or the exits, of a function.
