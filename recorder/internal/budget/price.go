@@ -164,7 +164,7 @@ func (g *gauge) measured() (m estimate, ok bool) {
 	}
 	a.mean /= a.ended
 	less := b.beneath - a.beneath/a.ended
-	if less < gaugeBeneath {
+	if less < gaugeBeneath || a.mean <= 0 || b.mean <= 0 || b.cpu <= 0 { // a clock may be coarse
 		return m, false
 	}
 	// A machine is faster and slower from one moment to the next, and so are stretches, the shorter the more.
@@ -176,5 +176,6 @@ func (g *gauge) measured() (m estimate, ok bool) {
 	sd := math.Hypot(b.mean*math.Sqrt(noise/b.cpu), a.mean*math.Sqrt(noise/a.cpu))
 	ns := (b.mean - a.mean) / less
 	const least = 0.1 // of what is measured: in turns the same function differs by that
-	return estimate{ns, max(sd/less, least*math.Abs(ns), 1)}, true
+	m = estimate{ns, max(sd/less, least*math.Abs(ns), 1)}
+	return m, !math.IsNaN(m.ns) && !math.IsNaN(m.sd)
 }
