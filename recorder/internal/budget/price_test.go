@@ -60,6 +60,10 @@ func TestThePriceIsMeasuredByNothingThatCantTell(t *testing.T) {
 			g.add(all, 1)
 			g.add(all, 1)
 		},
+		"a clock that stands still": func(g *gauge) {
+			g.begin([]Function{{ID: 5, Calls: 1000, Ended: 1000, Beneath: 80}, all[3]}, 0.02, 1e6)
+		},
+		"no processor time":  func(g *gauge) { g.begin(all, 0, 1e6) },
 		"it went off itself": func(g *gauge) { g.begin(all, 0.02, 1e6); g.without([]uint32{5}) },
 	} {
 		var it gauge
