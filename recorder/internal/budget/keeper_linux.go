@@ -89,6 +89,8 @@ const (
 	kind, kindAtMost = 60 * time.Millisecond, 200 * time.Millisecond
 	// within is the part of the budget that is given away: what is measured is not exact.
 	within = 0.7
+	// tighter is the part of that for those who have just been found to spend too much, and do again.
+	tighter = 0.5
 	// most is the part of it that may be spent before more is left out.
 	most = 0.8
 )
@@ -117,6 +119,7 @@ type Keeper struct {
 	second       lastSecond
 	debt         float64   // seconds of processor time by which more was spent than might be
 	found        time.Time // when functions were rejected last
+	excess       time.Time // when more was spent than may be, last
 	differs      int       // stretches in a row that are of another load
 	// bySample says that what is on was chosen by the last sample, or left out soon after it: so the work is as it was then.
 	bySample bool

@@ -54,12 +54,17 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	rates := map[uint32]float64{}
 	now := time.Now()
 	rejected := together{at: map[uint32]int{}}
+	part := 1.0
+	if now.Sub(k.excess) < unsettled { // that much was left out just now, and it isn't enough: work of a new kind goes on to call others
+		part = tighter
+	}
+	k.excess = now
 	reject := func(list []Function, l load) {
 		k.known.recall(list)
 		if k.gauge.give(list, k.allowed(l)); k.bySample {
 			k.gauge.keeps(list)
 		}
-		_, off := Choose(list, k.allowed(l))
+		_, off := Choose(list, part*k.allowed(l))
 		for i := range off {
 			id := off[i].ID
 			ids = append(ids, id)
