@@ -23,18 +23,9 @@ type whySaid struct {
 	} `json:"calls"`
 }
 
-// A dump has what its threads did, from before the call it was made for on, and beside it lies why that call was slow.
-func TestDumpsSayWhyTheirCallWasSlow(t *testing.T) {
-	needLive(t)
-	a := startArmed(t)
-	r := a.arm(t, "--when", "request > 20ms", "--keep", "2s", "--ring", "8M", "--why")
-	a.do("200 0")
-	a.do("1 60")
-	file := waitDumps(t, r, 1)[0]
-	stopArmed(t, r)
-	wantUntouched(t, a.Pid())
-	a.Finish()
-
+// statesOfTheCall has it that a dump says nearly all the time what its call's thread did, and whether it does so up to the end.
+func statesOfTheCall(t *testing.T, file string) (whole bool) {
+	t.Helper()
 	f, err := reel.Open(file)
 	realtest.Must(t, err)
 	defer f.Close()
@@ -57,9 +48,32 @@ func TestDumpsSayWhyTheirCallWasSlow(t *testing.T) {
 			known += n
 		}
 	}
-	if 10*known < 9*(call.End-call.Start) || all != call.End-call.Start {
+	if 10*known < 9*(call.End-call.Start) || all > call.End-call.Start {
 		t.Errorf("of the %d ticks of the call %d are in the dump and %d are known", call.End-call.Start, all, known)
 	}
+	return all == call.End-call.Start
+}
+
+// A dump has what its threads did, from before the call it was made for on, and beside it lies why that call was slow.
+func TestDumpsSayWhyTheirCallWasSlow(t *testing.T) {
+	needLive(t)
+	a := startArmed(t)
+	r := a.arm(t, "--when", "request > 20ms", "--keep", "2s", "--ring", "8M", "--why")
+	a.do("200 0")
+	var file string
+	for try := 1; ; try++ { // a busy machine may tell too late what the thread did at the end
+		a.do("1 60")
+		file = waitDumps(t, r, try)[try-1]
+		if whole := statesOfTheCall(t, file); whole || try == 5 {
+			if !whole {
+				t.Error("no dump has the whole of its call")
+			}
+			break
+		}
+	}
+	stopArmed(t, r)
+	wantUntouched(t, a.Pid())
+	a.Finish()
 	text, err := os.ReadFile(strings.TrimSuffix(file, ".reel") + ".txt")
 	realtest.Must(t, err)
 	if !strings.HasPrefix(string(text), "request took ") {
