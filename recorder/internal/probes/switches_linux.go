@@ -469,15 +469,15 @@ func (s *Switches) switchExitsOn(list []*switched) error {
 		if s.stateOf(w.id)&exitsOff == 0 && !shut {
 			continue
 		}
+		if err := s.exchange(w, true, true); err != nil {
+			return err
+		}
 		if shut {
 			from[w.id] = s.endsLostSince(w.id)
 		}
 		delete(s.shut, w.id)
 		s.endsComeAgain(w.id)
 		exits = append(exits, w)
-		if err := s.exchange(w, true, true); err != nil {
-			return err
-		}
 	}
 	cameOn := func() {
 		for _, w := range exits {
