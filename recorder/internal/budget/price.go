@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What a call's events cost differs by a factor of six between programs: besides the stub's own instructions there is what they push out of
+// What a call's events cost differs by a factor of four between programs: besides the stub's own instructions there is what they push out of
 // caches and predictors. So it is measured on the program itself, see gauge.
 
 // The price of a call, in nanoseconds of processor time.
@@ -20,8 +20,8 @@ const (
 // estimate is what a call is thought to cost, in nanoseconds of processor time, and its standard error.
 type estimate struct{ ns, sd float64 }
 
-// firstPrice is what is gone by until it is measured. Calls of six programs were measured at 32 to 60 ns; it is high, since what is left out is soon
-// had back.
+// firstPrice is what is gone by until it is measured. Calls of five programs were measured at 28 to 68 ns; it is high, since what is left out is
+// soon had back.
 var firstPrice = estimate{60, 30}
 
 // with is the estimate together with a measurement: each counts by how sure it is.

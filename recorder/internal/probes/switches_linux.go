@@ -20,7 +20,7 @@ const (
 	wasOff     = 1 << iota // ever: exits without an entry are left out
 	entriesOff             // its entries are off, or are about to be
 	exitsOff               // so are its exits: an entry that comes all the same is left out
-	cameBack               // exits are on again: so is an entry from before that
+	cameBack               // exits are on again: an entry from when they were off is left out
 )
 
 // Config says whose functions are switched, and how.
