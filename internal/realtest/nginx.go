@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func nginxPage(i int) string {
 	return strings.Repeat(fmt.Sprintf("page %d, a line of it\n", i), 1+i*i*40)
 }
 
-// Nginx starts an nginx and returns when it answers.
+// Nginx starts an nginx and returns when it answers and all of its workers are there.
 func Nginx(t testing.TB, o NginxOptions) *NginxServer {
 	t.Helper()
 	path := Tool(t, WebServer)
@@ -92,7 +93,13 @@ func Nginx(t testing.TB, o NginxOptions) *NginxServer {
 	s := &NginxServer{Dir: dir, URL: "http://" + net.JoinHostPort("127.0.0.1", port)}
 	s.Proc = StartCommand(t, exec.Command(path, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"))
 	t.Cleanup(s.quit)
-	s.waitAnswer(s.URL, func() error { return s.check(context.Background(), http.DefaultClient, 0) })
+	s.waitAnswer(s.URL, func() error {
+		// The first worker may answer before the master has made the others.
+		if n := len(Children(s.Pid())); n < o.Workers && runtime.GOOS == "linux" {
+			return fmt.Errorf("%d of %d workers are there", n, o.Workers)
+		}
+		return s.check(context.Background(), http.DefaultClient, 0)
+	})
 	return s
 }
 
