@@ -22,7 +22,7 @@ const (
 	HdrHeartbeat   = 64   // u64, TSC of the recorder's last round
 	HdrWaitLimit   = 72   // u64, ticks of the recorder's silence after which nothing waits for it any more
 	HdrCloseLimit  = 80   // u64, ticks of its silence after which a dropping thread closes the gate
-	HdrPool        = 128  // u64, head of the stack of free chunks: tag<<32 | index+1; in overwrite mode 1, and 0 while nothing is overwritten: frozen
+	HdrPool        = 128  // u64, head of the stack of free chunks: tag<<32 | index+1; in overwrite mode one of the Pool values
 	HdrReserve     = 192  // u64, the same for chunks kept for the exits of accepted calls
 	HdrRegistered  = 256  // u64, how many threads have registered
 	HdrInSlow      = 320  // u64, how many threads are where code in the arenas makes system calls
@@ -38,7 +38,8 @@ const (
 	HdrFired       = 768  // u32, how often a trigger has fired
 	HdrFrozenAt    = 784  // u64, TSC of the exit of the call that froze the rings last
 	HdrUntracked   = 776  // u64, calls that found no place in the table of tracked calls
-	HdrArmed       = 832  // u64, 1 while one that fires freezes the rings
+	HdrArmed       = 832  // u64, 1 while one that fires has the rings freeze
+	HdrGrace       = 840  // u64, what such a one makes of HdrPool
 	HdrSmallPool   = 896  // u64, as HdrPool, of small chunks
 	HdrLoads       = 1152 // u32, how often the loader has said that what it has mapped is complete; each is a number that a thread may wait for
 	HdrLoadKind    = 1160 // u32, what it said last that it was about to do: RT_ADD or RT_DELETE of <link.h>
@@ -56,6 +57,13 @@ const (
 	HdrGates = 0x1000
 	// MaxGates bounds it.
 	MaxGates = (NextOff-HdrGates)/8 - 1
+)
+
+// What HdrPool is in overwrite mode: 0 while the rings are frozen, that is while nothing is overwritten; PoolOpen; or, since a call has fired,
+// PoolGrace times the number of chunks that threads may still take before the rings are frozen.
+const (
+	PoolOpen  = 1
+	PoolGrace = 2
 )
 
 // What the word at PausedOff consists of. Its bytes have one writer each, or writers that agree: the recorder changes its bit by an atomic operation on the

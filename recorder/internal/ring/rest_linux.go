@@ -37,9 +37,8 @@ func ReadRest(size uint64, read func(buf []byte, off uint64) error) (*Rest, erro
 		return nil, fmt.Errorf("callreel: rings of %d bytes that say that they have %d chunks of an armed recording", size, n)
 	}
 	r := &Rest{At: at, read: read}
-	if le.Uint64(head[HdrPool:]) == 0 {
-		r.Frozen = max(1, le.Uint64(head[HdrFrozenAt:]))
-	}
+	frozen := le.Uint64(head[HdrPool:]) == 0
+	since := max(1, le.Uint64(head[HdrFrozenAt:]))
 	var h [ChunkHeader]byte
 	for i := range uint32(n) {
 		if err := read(h[:], chunkAt(i)); err != nil {
@@ -51,6 +50,12 @@ func ReadRest(size uint64, read func(buf []byte, off uint64) error) (*Rest, erro
 		}
 		r.chunks = append(r.chunks, fullChunk{i: i, state: state, seq: le.Uint32(h[ChunkSeq:]), tid: int(tid),
 			from: le.Uint64(h[ChunkFrom:]), to: le.Uint64(h[ChunkTo:])})
+		if le.Uint32(h[ChunkSpare:]) == 0 { // the last that could be taken was behind the call that fired
+			since = max(since, le.Uint64(h[ChunkFrom:]))
+		}
+	}
+	if frozen {
+		r.Frozen = min(since, at)
 	}
 	slices.SortFunc(r.chunks, func(a, b fullChunk) int {
 		if a.tid != b.tid {

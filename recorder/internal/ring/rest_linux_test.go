@@ -62,6 +62,14 @@ func TestWhatRingsHoldIsReadInPieces(t *testing.T) {
 			t.Errorf("up to %d: %+v, %v", to, runs, err)
 		}
 	}
+	// Behind a call that fired chunks were still taken, the last at the moment 10.
+	frozen := append([]byte(nil), head...)
+	for pool, want := range map[byte]uint64{0: 10, PoolGrace: 0, PoolOpen: 0} {
+		frozen[HdrPool], frozen[HdrFrozenAt] = pool, 5
+		if r, err := ReadRest(size, restOf(frozen, chunks)); err != nil || r.Frozen != want {
+			t.Errorf("with a pool of %d they count as frozen since %d, want %d, %v", pool, r.Frozen, want, err)
+		}
+	}
 	for name, change := range map[string]func(head []byte){
 		"more chunks than there is memory": func(h []byte) { h[HdrChunks] = 3 },
 		"small chunks":                     func(h []byte) { h[HdrSmall] = 1 },

@@ -39,8 +39,13 @@ func (m *Memory) initOverwrite(ticksPerSecond uint64) {
 	}
 	atomic.StoreUint64(m.u64(HdrChunks), uint64(m.chunks))
 	atomic.StoreUint64(m.u64(HdrStarveLimit), uint64(starveLimit.Seconds()*float64(ticksPerSecond)))
-	atomic.StoreUint64(m.u64(HdrPool), 1)
+	atomic.StoreUint64(m.u64(HdrGrace), uint64(m.chunks-m.reserved)/gracePart*PoolGrace)
+	atomic.StoreUint64(m.u64(HdrPool), PoolOpen)
 }
+
+// gracePart is of how many chunks one may still be taken when a call has fired, before the rings are frozen: so many that a recorder which
+// looks soon has lost nothing, and so few that what came before the call is there for one that looks late.
+const gracePart = 4
 
 // NewSnapshotter returns what takes snapshots of memory that was laid out with Setup.Overwrite.
 func NewSnapshotter(m *Memory) *Snapshotter { return &Snapshotter{m: m} }
@@ -144,16 +149,16 @@ func (k *Snapshotter) Oldest() uint64 {
 // Freeze makes threads overwrite nothing: they fill the chunks that they have, and then drop.
 func (k *Snapshotter) Freeze() { atomic.StoreUint64(k.m.u64(HdrPool), 0) }
 
-// Frozen says whether the rings are frozen, by the recorder or by a trigger.
-func (k *Snapshotter) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) == 0 }
+// Frozen says whether the rings are frozen, or will be soon since a call has fired.
+func (k *Snapshotter) Frozen() bool { return atomic.LoadUint64(k.m.u64(HdrPool)) != PoolOpen }
 
 // LetGo ends that at once. The reserve is to be filled behind that, by Thaw.
-func (k *Snapshotter) LetGo() { atomic.StoreUint64(k.m.u64(HdrPool), 1) }
+func (k *Snapshotter) LetGo() { atomic.StoreUint64(k.m.u64(HdrPool), PoolOpen) }
 
 // Thaw ends that, after the reserve has got back what was taken out of it.
 func (k *Snapshotter) Thaw() {
 	k.refill()
-	atomic.StoreUint64(k.m.u64(HdrPool), 1)
+	k.LetGo()
 }
 
 // refill puts the chunks that have been full for longest into the reserve, for those that threads have taken out of it.

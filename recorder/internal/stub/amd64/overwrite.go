@@ -8,8 +8,8 @@ import (
 
 // In overwrite mode nothing is drained. A thread whose chunk is full takes the one that has been full for the longest time, whoever's
 // it was, and overwrites it: so the rings hold the last events of all threads, whether they call much or little. While the rings are
-// frozen, for a copy of them, nothing is overwritten; then entries are dropped, and exits of accepted calls go to the reserve, as they
-// do when a pool is empty.
+// frozen, since a call fired a while ago, nothing is overwritten; then entries are dropped, and exits of accepted calls go to the reserve,
+// as they do when a pool is empty.
 //
 // A hand goes round over all chunks, and takes the next that is full. Those that have been full for less than half a round are passed by,
 // for a round: so a thread that needs long to fill its chunk doesn't lose it just then. There is no queue that a thread could hold up.
@@ -41,8 +41,7 @@ func (s *slowPath) takeOldest(none amd64.Label) {
 	s.Store8Imm(amd64.AtAddr(s.cfg.Gate+stub.GateTop), stub.GateShut)
 	s.Jmp(s.unblock)
 	s.Place(alive)
-	s.CmpMem32Imm8(s.hdr(ring.HdrPool), 0)
-	s.Jcc(amd64.CondE, none)
+	s.takeGrace(none)
 	s.Load64(amd64.R12, s.hdr(ring.HdrChunks))
 	s.Add(amd64.R12, amd64.R12)
 
@@ -126,6 +125,22 @@ func (s *slowPath) takeOldest(none amd64.Label) {
 	s.Store32(amd64.At(amd64.R11, ring.ChunkState), amd64.RAX)
 	s.Jmp(empty)
 	s.Place(got)
+}
+
+// takeGrace goes to none while the rings are frozen. Where a call has fired, and the recorder hasn't looked yet, it takes one of the
+// chunks that threads may have until they are. RAX and RDX are clobbered.
+func (s *slowPath) takeGrace(none amd64.Label) {
+	again, open := s.NewLabel(), s.NewLabel()
+	s.Load64(amd64.RAX, s.hdr(ring.HdrPool))
+	s.Place(again)
+	s.Test(amd64.RAX, amd64.RAX)
+	s.Jcc(amd64.CondE, none)
+	s.Lea(amd64.RDX, amd64.At(amd64.RAX, -ring.PoolGrace))
+	s.CmpImm32(amd64.RAX, ring.PoolOpen)
+	s.Jcc(amd64.CondE, open)
+	s.LockCmpxchg64(s.hdr(ring.HdrPool), amd64.RDX)
+	s.Jcc(amd64.CondNE, again)
+	s.Place(open)
 }
 
 // adopt notes in the thread's present chunk that it is full, and in the one whose index+1 is in EDX that it is the thread's next. RAX and

@@ -294,8 +294,8 @@ func (w *predicatePath) writeFiring(f func(field int32) amd64.Mem) {
 	w.Store32(f(ring.FiringNumber), amd64.RDI)
 }
 
-// fire says what has fired: the predicate at RSI, whose call began when the top of the stack says and took R13. It freezes the rings and
-// wakes the recorder, once; while they are frozen it only counts. Nearly all registers are clobbered.
+// fire says what has fired: the predicate at RSI, whose call began when the top of the stack says and took R13. It has the rings
+// freeze after a while and wakes the recorder, once; until that has looked others only count. Nearly all registers are clobbered.
 func (w *predicatePath) fire() {
 	counted := w.NewLabel()
 	w.MovImm32(amd64.RDI, 1)
@@ -309,8 +309,8 @@ func (w *predicatePath) fire() {
 	w.writeFiring(f)
 	w.CmpMem64Imm8(w.hdr(ring.HdrArmed), 0)
 	w.Jcc(amd64.CondE, counted)
-	w.MovImm32(amd64.RAX, 1)
-	w.MovImm32(amd64.RCX, 0)
+	w.MovImm32(amd64.RAX, ring.PoolOpen)
+	w.Load64(amd64.RCX, w.hdr(ring.HdrGrace))
 	w.LockCmpxchg64(w.hdr(ring.HdrPool), amd64.RCX)
 	w.Jcc(amd64.CondNE, counted)
 	w.Load64(amd64.RAX, f(ring.FiringTo))

@@ -59,6 +59,45 @@ func TestTheNthCallFires(t *testing.T) {
 	}
 }
 
+// Behind a call that fired threads go on writing for so long that a recorder which looks soon has lost nothing; then the rings are frozen, so what
+// came before that call stays.
+func TestRingsAreFrozenAWhileAfterACallFired(t *testing.T) {
+	d, w, k := predicateDriver(t, stubSetup{predicates: 1, ids: 1})
+	pid := d.cmd.Process.Pid
+	w.Arm(true)
+	w.Set(0, ring.Predicate{Kind: ring.PredicateNumber, Low: 1000, High: 1000})
+	d.do("calls 1000")
+	if w.Fired() != 1 || !k.Frozen() {
+		t.Fatalf("fired %d times, frozen: %v", w.Fired(), k.Frozen())
+	}
+	const grace = (64 - 64/4) / 4 // chunks
+	d.do("calls %d", grace*ring.ChunkEvents/2)
+	if n := k.Dropped(pid); n != 0 {
+		t.Errorf("%d entries were dropped before the rings were frozen", n)
+	}
+	d.do("calls %d", 64*ring.ChunkEvents)
+	dropped := k.Dropped(pid)
+	if dropped == 0 {
+		t.Error("the rings haven't been frozen")
+	}
+	all, err := k.Take(ring.Ticks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for _, h := range all {
+		events += len(h.Events)
+	}
+	if want := 2 * (d.number("made") - int(dropped)); events != want || all[0].Seq != 0 {
+		t.Errorf("%d events from chunk %d on are held, want all %d that were written", events, all[0].Seq, want)
+	}
+	k.LetGo()
+	d.do("calls 3000")
+	if n := k.Dropped(pid); n != dropped {
+		t.Errorf("%d entries were dropped after the rings were let go", n-dropped)
+	}
+}
+
 func TestDurationsFire(t *testing.T) {
 	d, w, k := predicateDriver(t, stubSetup{predicates: 1})
 	w.Arm(true)

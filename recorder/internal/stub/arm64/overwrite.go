@@ -7,7 +7,8 @@ import (
 )
 
 // In overwrite mode nothing is drained. A thread whose chunk is full takes the one that has been full for the longest time, whoever's it
-// was, and overwrites it. See docs/design/armed.md, "Overwriting". While the rings are frozen nothing is overwritten.
+// was, and overwrites it. See docs/design/armed.md, "Overwriting". While the rings are frozen, since a call fired a while ago, nothing is
+// overwritten.
 //
 // A chunk's header and events are copied while threads write, under a sequence lock: the state becomes ChunkTaken, then the rest
 // changes, then the state is stored by release. The barrier behind the first of these stores makes it visible before the rest.
@@ -40,7 +41,7 @@ func (s *slowPath) takeOldest(none arm64.Label) {
 	s.shut()
 	s.B(s.unblock)
 	s.Place(alive)
-	s.ifZero(4, s.hdr(ring.HdrPool), none)
+	s.takeGrace(none)
 	s.Load(8, x17, s.hdr(ring.HdrChunks))
 	s.Add(x16, x17, x17)
 
@@ -106,6 +107,21 @@ func (s *slowPath) takeOldest(none arm64.Label) {
 	s.Store(4, x0, arm64.At(x6, ring.ChunkState))
 	s.B(empty)
 	s.Place(got)
+}
+
+// takeGrace goes to none while the rings are frozen. Where a call has fired, and the recorder hasn't looked yet, it takes one of the
+// chunks that threads may have until they are. x0 to x3 and x15 are clobbered.
+func (s *slowPath) takeGrace(none arm64.Label) {
+	again, open := s.NewLabel(), s.NewLabel()
+	s.AddImm(x15, rRing, ring.HdrPool)
+	s.Place(again)
+	s.Load(8, x0, arm64.At(x15, 0))
+	s.Cbz(x0, none)
+	s.CmpImm(x0, ring.PoolOpen)
+	s.BCond(arm64.CondEQ, open)
+	s.SubImm(x1, x0, ring.PoolGrace)
+	s.swapIf(8, x0, x1, x15, x2, x3, bothWays, again)
+	s.Place(open)
 }
 
 // adopt notes in the thread's present chunk that it is full, and in the one whose index+1 is in x2 that it is the thread's next. x0, x1 and

@@ -251,8 +251,8 @@ var _ [0]struct{} = [ring.PredicateHigh - ring.PredicateLow - 8]struct{}{}
 // result loads what the function returns in x0, which is in the frame.
 func (w *predicatePath) result(r isa.Reg) { w.Load(8, r, arm64.At(rFrame, 0)) }
 
-// fire says what has fired: the predicate at rTable, whose call began when rFrom says and took rTook. It freezes the rings and wakes the
-// recorder, once; while they are frozen it only counts. It goes to out.
+// fire says what has fired: the predicate at rTable, whose call began when rFrom says and took rTook. It has the rings freeze after
+// a while and wakes the recorder, once; until that has looked others only count. It goes to out.
 func (w *predicatePath) fire(out arm64.Label) {
 	w.AddImm(x15, rRing, ring.HdrFired)
 	w.Movz(x0, 1, 0)
@@ -265,8 +265,9 @@ func (w *predicatePath) fire(out arm64.Label) {
 	w.writeFiring()
 	w.ifZero(8, w.hdr(ring.HdrArmed), out)
 	w.AddImm(x15, rRing, ring.HdrPool)
-	w.Movz(x0, 1, 0)
-	w.swapIf(8, x0, zr, x15, x1, x2, bothWays, out)
+	w.Movz(x0, ring.PoolOpen, 0)
+	w.Load(8, x3, w.hdr(ring.HdrGrace))
+	w.swapIf(8, x0, x3, x15, x1, x2, bothWays, out)
 	w.Add(x0, rFrom, rTook)
 	w.Store(8, x0, w.hdr(ring.HdrFrozenAt))
 	// Others may write over what is in the ring of firings before the recorder looks.
