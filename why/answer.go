@@ -106,8 +106,7 @@ func (x *explainer) natural(ctx context.Context, out *Answer, a *aligned, parts 
 		}
 		out.Natural = append(out.Natural, *x.cause(ctx, a, &p, a.marks(&p)))
 	}
-	if len(out.Natural) > 0 && out.Natural[0].ExcessNS >= leastExcess {
-		c := &out.Natural[0]
+	if c := out.hinted(); c != nil {
 		out.hint = fmt.Sprintf("%s of it %s", took(uint64(c.ExcessNS)), where(out, c))
 		if c.State == "blocked" || c.State == "ready" {
 			out.hint += ", " + inState(c.State)

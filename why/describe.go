@@ -39,6 +39,14 @@ func head(a *Answer, several bool) string {
 	return b.String()
 }
 
+// hinted is the part of a call that the head of its answer names where no cause is given; nil if it names none.
+func (a *Answer) hinted() *Cause {
+	if len(a.Causes) > 0 || a.hiccup != "" || a.Peers == 0 || len(a.Natural) == 0 || a.Natural[0].ExcessNS < leastExcess {
+		return nil
+	}
+	return &a.Natural[0]
+}
+
 // where says in which place a cause is.
 func where(out *Answer, c *Cause) string {
 	if len(c.Path) == 0 {

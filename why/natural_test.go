@@ -56,6 +56,34 @@ func TestWhatScattersIsListedWithoutAClaim(t *testing.T) {
 	}
 }
 
+// Whoever is waited for is told where that takes long by nature, too.
+func TestWhoIsWaitedForIsToldWithoutAClaim(t *testing.T) {
+	p := newProgram(t, true)
+	a, b := madereel.NewRun(baseTick), madereel.NewRun(baseTick)
+	for range 1500 {
+		a.Call(fnHandle, func() {
+			a.Call(fnParse, func() { a.Work(p.about(20 * µs)) })
+			a.Call(fnAsk, func() {
+				b.Idle(a.Now)
+				b.Call(fnAnswer, func() { b.Work(uint64(float64(200*µs) * math.Exp(1.5*p.rng.NormFloat64()))) })
+				a.WaitFor(b.Now-a.Now, 102, reel.Wait{})
+			})
+		})
+		a.Wait(p.about(100*µs), reel.WakerKernel)
+	}
+	p.thread("worker-1", a)
+	p.thread("worker-2", b)
+	got := explain(t, p.open(), Options{Slowest: 2})
+	for i := range got.Calls {
+		if a := &got.Calls[i]; len(a.Causes) > 0 {
+			t.Fatalf("got %+v", a.Causes)
+		}
+	}
+	if text := got.Text(); !strings.Contains(text, "  until thread 102 worker-2 let it go on, which was in answer meanwhile") {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
 // Whoever waits for the lock of the address space, in whatever call, keeps nobody waiting: it is who works on it.
 func TestWaitsForTheAddressSpaceAreForOneLock(t *testing.T) {
 	const mmap, munmap = 9, 11

@@ -43,6 +43,10 @@ func (r *Report) answer(group []int) lines {
 	}
 	if len(a.Causes) > 0 {
 		l.list = append(l.list, line{text: so(a)})
+	} else if c := a.hinted(); c != nil { // whoever it waited for is known, however usual that is
+		for _, s := range steps(c) {
+			l.list = append(l.list, line{text: s})
+		}
 	}
 	if n := len(group) - 1; n > 0 {
 		var others []string
