@@ -60,7 +60,7 @@ vet:
 test: export CALLREEL = $(CURDIR)/bin/callreel
 test: vet callreel
 	@scripts/need test
-	$(GO) test -p 3 -vet=off -timeout 30m $(TESTFLAGS) $(LONGEST) $(PKG)
+	$(GO) test -p 3 -vet=off -timeout 50m $(TESTFLAGS) $(LONGEST) $(PKG)
 
 test-arm64:
 	@scripts/need test-arm64

@@ -59,7 +59,10 @@ func runsI386() error {
 	path := filepath.Join(dir, "exit0")
 	err = os.WriteFile(path, exit0I386(), 0o700)
 	if err == nil {
-		if err = exec.Command(path).Run(); err != nil {
+		switch err = exec.Command(path).Run(); {
+		case errors.Is(err, unix.ENOEXEC): // as under a hypervisor without it
+			err = fmt.Errorf("%w: %s: %w: %w", ErrMissing, I386, ErrKernel, err)
+		case err != nil:
 			err = fmt.Errorf("%w: %s: %w", ErrMissing, I386, err)
 		}
 	}

@@ -183,6 +183,24 @@ func TestPythonWorks(t *testing.T) {
 	}
 }
 
+// What no package brings isn't held against CI's machine.
+func TestWhatTheKernelLacksIsSkippedInCI(t *testing.T) {
+	t.Setenv("CI", "1")
+	for _, c := range []struct {
+		err     error
+		skipped bool
+	}{{nil, false}, {ErrKernel, true}} {
+		var skipped bool
+		t.Run("", func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
+			NeedThat(t, "programs of another kind", c.err)
+		})
+		if skipped != c.skipped {
+			t.Errorf("%v: skipped: %v", c.err, skipped)
+		}
+	}
+}
+
 func TestParseCounts(t *testing.T) {
 	for _, c := range []struct {
 		line string
