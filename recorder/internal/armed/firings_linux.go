@@ -28,47 +28,81 @@ type cause struct {
 // fired makes a dump of what triggers have fired since the last look, or counts it, which inVain says.
 func (a *Loop) fired() (inVain bool) {
 	n := a.predicates.Fired()
-	if n == a.seen {
+	if n == a.seen && len(a.late) == 0 {
+		a.letGo() // a thread was interrupted between counting what fired, which was looked at, and freezing the rings
 		return false
 	}
 	a.counts.Fired += int(n - a.seen)
 	a.counts.Suppressed += int(n - a.seen)
+	isNew := n != a.seen
 	causes := a.firings(n)
 	a.seen = n
 	a.letGo() // what was in the rings is in the store, or will be before it is overwritten
 	if len(causes) == 0 || !a.mayDump() {
 		a.frozenFor = 0
-		return true
+		return isNew
 	}
 	a.byTrigger(causes)
 	return false
 }
 
+// A thread that fires counts that first, and then writes it down. firingPatience is for how long that is waited for, firingKept for how long it is
+// looked for behind that: the thread may be interrupted right there.
+const (
+	firingPatience = 20 * time.Millisecond
+	firingKept     = time.Minute
+)
+
+// lateFiring is one that was counted and isn't written down yet.
+type lateFiring struct {
+	number uint32
+	since  time.Time
+}
+
 // firings reads what there is of the firings up to number n that weren't looked at, the one that froze the rings first.
 func (a *Loop) firings(n uint32) []cause {
-	// The thread that fires may be about to write it down.
-	const patience = 20 * time.Millisecond
 	var causes []cause
-	add := func(f ring.Firing) {
-		if c, ok := a.cause(f); ok {
+	began := time.Now()
+	overwritten := func(number uint32) bool { return a.predicates.Fired()-number >= ring.Firings }
+	read := func(number uint32, f func() (ring.Firing, bool), patience time.Duration) (_ uint32, ok bool) {
+		firing, ok := f()
+		for ; !ok && time.Since(began) < patience && !overwritten(number); firing, ok = f() {
+			time.Sleep(100 * time.Microsecond)
+		}
+		if !ok {
+			return 0, false
+		}
+		if c, known := a.cause(firing); known {
 			causes = append(causes, c)
 		}
+		return firing.Number, true
 	}
+	late := a.late
+	a.late = nil
 	freezer := uint32(0)
-	if a.snapshots.Frozen() {
-		f, ok := a.predicates.Freezer(a.freezer)
-		for began := time.Now(); !ok && time.Since(began) < patience; {
-			time.Sleep(100 * time.Microsecond)
-			f, ok = a.predicates.Freezer(a.freezer)
-		}
-		if ok {
-			freezer, a.freezer = f.Number, f.Number
-			add(f)
-		}
+	if a.snapshots.Frozen() && n != a.seen {
+		freezer, _ = read(n, func() (ring.Firing, bool) {
+			f, ok := a.predicates.Freezer(a.freezer)
+			return f, ok && f.Number-a.seen-1 < n-a.seen // else it is of a freeze that is over
+		}, firingPatience)
+	}
+	if freezer != 0 {
+		a.freezer = freezer
 	}
 	for k := n - min(n-a.seen, ring.Firings) + 1; k != n+1; k++ {
-		if f, ok := a.predicates.Firing(k); ok && k != freezer {
-			add(f)
+		late = append(late, lateFiring{k, began})
+	}
+	for _, l := range late {
+		if l.number == freezer && freezer != 0 {
+			continue
+		}
+		patience := firingPatience
+		if l.since != began {
+			patience = 0
+		}
+		_, ok := read(l.number, func() (ring.Firing, bool) { return a.predicates.Firing(l.number) }, patience)
+		if !ok && !overwritten(l.number) && began.Sub(l.since) < firingKept {
+			a.late = append(a.late, l)
 		}
 	}
 	return causes

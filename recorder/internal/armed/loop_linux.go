@@ -61,6 +61,7 @@ type Loop struct {
 
 	freezer uint32 // the last firing that has frozen the rings, of those that were looked at
 	seen    uint32 // firings that were looked at
+	late    []lateFiring
 	thawed  uint64 // when the rings were last let go
 	// frozenAt is when a trigger last froze them, of those that were looked at.
 	frozenAt uint64
