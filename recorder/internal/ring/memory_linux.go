@@ -48,6 +48,7 @@ type Memory struct {
 	reserved int    // chunks 0 to reserved-1 belong to the reserve
 	// later is what Populate is to lay out, nil for nothing.
 	later *Setup
+	beats beats
 }
 
 // Setup says how fresh memory is to be laid out.
@@ -103,6 +104,7 @@ func (m *Memory) Init(s Setup) error {
 		return fmt.Errorf("callreel: %d chunks don't fit the ring memory", s.Chunks)
 	}
 	m.divide(s)
+	m.beats.perSecond = s.TicksPerSecond
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(m.mem[off:], v) }
 	binary.LittleEndian.PutUint32(m.mem[HdrVersion:], Version)
 	put(HdrSize, uint64(len(m.mem)))
@@ -197,9 +199,6 @@ func (m *Memory) SetGates(gates []uint64) error {
 	}
 	return nil
 }
-
-// Beat tells the target's threads that the recorder is alive.
-func (m *Memory) Beat() { atomic.StoreUint64(m.u64(HdrHeartbeat), Ticks()) }
 
 // Sandboxed says whether the target has closed its gates for good, since it was about to restrict its own system calls.
 func (m *Memory) Sandboxed() bool { return atomic.LoadUint64(m.u64(HdrSandboxed)) != 0 }

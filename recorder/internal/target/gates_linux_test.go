@@ -71,6 +71,51 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 	}
 }
 
+// So does one on a machine that slept: by the clock that threads go by there was no heartbeat, though nobody stood still.
+func TestGatesThatWereClosedAsTheMachineSleptAreOpenedAgain(t *testing.T) {
+	realtest.Need(t, realtest.LivePtrace)
+	proc := realtest.StartCommand(t, exec.Command("cat"))
+	p, pages := heapOf(t, proc)
+	const real, slept = 3 * time.Second, 30 * time.Second // the clock runs ten times as fast as it says
+	from := ring.Ticks()
+	time.Sleep(100 * time.Millisecond)
+	memory, _ := ringtest.Memory(t, ring.Setup{Chunks: ring.MinChunks, TicksPerSecond: 10 * (ring.Ticks() - from) / uint64(slept/real)})
+	s := &Target{Process: p, FD: -1, Memory: memory, Arenas: []*Arena{{Base: pages[0] - PageSize}}}
+	s.Runtime.Ring = 0x7000_0000_0000
+	var said []string
+	look := func() uint64 {
+		t.Helper()
+		if err := s.ReopenGatesAfter(time.Millisecond, func(format string, args ...any) { said = append(said, format) }); err != nil {
+			t.Fatal(err)
+		}
+		var word [8]byte
+		if _, err := p.ReadAt(word[:], s.Arenas[0].Gate()); err != nil {
+			t.Fatal(err)
+		}
+		return binary.LittleEndian.Uint64(word[:])
+	}
+	shut := func() {
+		if err := s.WriteWord(s.Arenas[0].Gate(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shut()
+	if gate := look(); gate != 0 || len(said) > 0 {
+		t.Fatalf("the gate is %#x without a silence, said %q", gate, said)
+	}
+	time.Sleep(real)
+	memory.Beat()
+	for range 2 { // another thread may be late
+		if gate := look(); gate == 0 {
+			t.Fatal("the gate is closed still")
+		}
+		shut()
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "the machine stood still") {
+		t.Errorf("said %q", said)
+	}
+}
+
 // heapOf opens a process and returns two pages of its heap that it does not use.
 func heapOf(t *testing.T, proc *realtest.Proc) (*process.Process, [2]uint64) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
 
@@ -49,16 +50,21 @@ func ThreadSet(pid int) map[int]bool {
 	return live
 }
 
-// longSilence is after how much of it threads may have closed the gate: somewhat less than ring.HdrCloseLimit says.
-const longSilence = 20 * time.Second
-
 // ReopenGatesAfter opens the gates that the target's threads have closed, as there was no heartbeat for so long: the recorder was stopped, by
-// Ctrl-Z or SIGSTOP. Where the process has restricted its system calls just then they stay closed.
+// Ctrl-Z or SIGSTOP, or by the clock that threads go by there was none, since the machine slept. Where the process has restricted its system
+// calls just then they stay closed.
 func (s *Target) ReopenGatesAfter(silent time.Duration, notice func(format string, args ...any)) error {
-	if silent <= longSilence || s.Memory.Sandboxed() || !s.hasClosedGate() {
+	slept, until := s.Memory.Silence()
+	if silent <= ring.LongSilence && slept == 0 || s.Memory.Sandboxed() || !s.hasClosedGate() {
 		return nil
 	}
-	notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
+	switch {
+	case silent > ring.LongSilence:
+		notice("callreel stood still for %d s, so the process went on without recording: its calls of that time are missing, and not counted", int(silent.Seconds()))
+	case until != s.toldSilence:
+		notice("the machine stood still, or its time-stamp counter was set, by %d s: calls of a moment behind that are missing, and not counted", int(slept.Seconds()))
+	}
+	s.toldSilence = until
 	if err := s.ReopenGates(); err != nil && s.Process.Alive() {
 		return err
 	}

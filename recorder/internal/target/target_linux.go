@@ -89,6 +89,7 @@ type Target struct {
 	// On is when recording was switched on, in TSC ticks: no call before it was recorded, and none behind it is missing.
 	On uint64
 
+	toldSilence  uint64            // the silence that the user was told of last, see ring.Memory.Silence
 	restorers    []uint64          // the code that signal handlers return to, see findRestorers
 	searched     []process.Mapping // where that was looked for
 	hookTries    int               // see hookRetries
