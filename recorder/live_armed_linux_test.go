@@ -87,6 +87,10 @@ func waitDumps(t *testing.T, r *realtest.Recording, n int) []string {
 			return files
 		}
 		if time.Since(began) > time.Minute || !r.Alive() {
+			if r.Alive() { // where its goroutines are says what it waits for
+				r.Signal(syscall.SIGQUIT)
+				r.Wait()
+			}
 			t.Fatalf("%d dumps, want %d\n%s", len(files), n, r.Stderr())
 		}
 	}
