@@ -105,6 +105,7 @@ func (a *Loop) firings(n uint32) []cause {
 			a.late = append(a.late, l)
 		}
 	}
+	a.late = a.late[max(0, len(a.late)-ring.Firings):] // as many as there can be, whatever the target says
 	return causes
 }
 
