@@ -26,17 +26,15 @@ const MaxPassages = 32
 // Passage starts to notice that a thread executes the instruction at addr, up to times
 // times, from 1 to MaxPassages. It takes one of the processor's four breakpoints. The error
 // wraps ErrNotPermitted where perf_event_paranoid forbids it, ErrReleased when the thread
-// has ended.
+// has ended, and says so where breakpoints are never hit.
 func (p *Process) Passage(tid int, addr uint64, times int) (*Passage, error) {
-	regSP, size := arch.breakpoint()
-	attr := unix.PerfEventAttr{
-		Type: unix.PERF_TYPE_BREAKPOINT, Size: unix.PERF_ATTR_SIZE_VER5, Bp_type: 4, // HW_BREAKPOINT_X
-		Ext1: addr, Ext2: size, // bp_addr, bp_len
-		Sample: 1, // one hit is an overflow; after so many the event turns itself off
-		Bits:   unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv,
-
-		Sample_type: unix.PERF_SAMPLE_REGS_USER, Sample_regs_user: 1 << regSP,
+	if err := p.breakpointsHit(); err != nil {
+		return nil, fmt.Errorf("process %d: thread %d: breakpoint at %#x: %w", p.pid, tid, addr, err)
 	}
+	regSP, _ := arch.breakpoint()
+	attr := breakpointEvent(addr)
+	attr.Sample = 1 // one hit is an overflow; after so many the event turns itself off
+	attr.Sample_type, attr.Sample_regs_user = unix.PERF_SAMPLE_REGS_USER, 1<<regSP
 	fd, err := unix.PerfEventOpen(&attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err == nil {
 		w := &Passage{fd: fd}

@@ -29,6 +29,9 @@ type Process struct {
 	restarted map[int]restartedCall // by thread, as the last stop left them
 	sharing   sharing
 
+	// breakpointsHit says whether this machine's breakpoints work, which is tried once.
+	breakpointsHit func() error
+
 	mu      sync.Mutex
 	gadgets *gadgets // found so far; checked before each use
 }
@@ -94,7 +97,8 @@ func open(pid int, ours bool) (*Process, error) {
 			return nil, err
 		}
 	}
-	p := &Process{pid: pid, start: st.startTime, pidfd: -1, sameNS: len(status.NSPIDs) <= 1, memory: DefaultMemory}
+	p := &Process{pid: pid, start: st.startTime, pidfd: -1, sameNS: len(status.NSPIDs) <= 1, memory: DefaultMemory,
+		breakpointsHit: sync.OnceValue(breakpointsHit)}
 	if err := p.openFiles(status); err != nil {
 		p.Close()
 		return nil, err

@@ -100,9 +100,9 @@ const LLD Capability = "ld.lld-19"
 // lacks the capability.
 var ErrMissing = errors.New("capability missing")
 
-// ErrKernel is wrapped besides [ErrMissing] where the machine's kernel lacks what is asked for: nothing that can be installed gives it, so CI
+// ErrMachine is wrapped besides [ErrMissing] where the machine or its kernel lacks what is asked for: nothing that can be installed gives it, so CI
 // can't have it on every machine.
-var ErrKernel = errors.New("this machine's kernel doesn't have it")
+var ErrMachine = errors.New("this machine, or its kernel, has none")
 
 // Find returns the path of the program behind c, or an error that wraps
 // [ErrMissing]. Capabilities that are no program return an empty path.
@@ -153,7 +153,7 @@ func (c Capability) Find() (string, error) {
 
 // Need returns when the machine has every one of caps. Otherwise it skips the
 // test with a message that names the missing ones, or fails it when CI is set,
-// unless it is the kernel that lacks them.
+// unless it is the machine that lacks them.
 func Need(t testing.TB, caps ...Capability) {
 	t.Helper()
 	for _, c := range caps {
@@ -176,7 +176,7 @@ func NeedThat(t testing.TB, what string, err error) {
 // a skip would hide that a whole target is no longer tested.
 func lack(t testing.TB, err error) {
 	t.Helper()
-	if errors.Is(err, ErrKernel) {
+	if errors.Is(err, ErrMachine) {
 		t.Skipf("realtest: %v", err)
 	}
 	if os.Getenv("CI") != "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"syscall"
 
@@ -61,7 +62,7 @@ func runsI386() error {
 	if err == nil {
 		switch err = exec.Command(path).Run(); {
 		case errors.Is(err, unix.ENOEXEC): // as under a hypervisor without it
-			err = fmt.Errorf("%w: %s: %w: %w", ErrMissing, I386, ErrKernel, err)
+			err = fmt.Errorf("%w: %s: %w: %w", ErrMissing, I386, ErrMachine, err)
 		case err != nil:
 			err = fmt.Errorf("%w: %s: %w", ErrMissing, I386, err)
 		}
@@ -103,10 +104,36 @@ func canSample() error {
 	return canHave(PerfEvents, unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK})
 }
 
+// canBreak sets one and runs over it: under some hypervisors a breakpoint can be set, and is never hit.
 func canBreak() error {
-	const execute = 4 // HW_BREAKPOINT_X, of which the length is that of a long
-	return canHave(Breakpoints, unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: execute, Ext1: 0x1000, Ext2: 8})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	size := uint64(8) // HW_BREAKPOINT_X, of which the length is that of a long on x86 and of an instruction on arm64
+	if runtime.GOARCH == "arm64" {
+		size = 4
+	}
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: 4, Ext1: uint64(reflect.ValueOf(passing).Pointer()), Ext2: size,
+		Size: unix.PERF_ATTR_SIZE_VER5, Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMissing, Breakpoints, err)
+	}
+	defer unix.Close(fd)
+	passing()
+	var count [8]byte
+	if _, err := unix.Read(fd, count[:]); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMissing, Breakpoints, err)
+	}
+	if count == [8]byte{} {
+		return fmt.Errorf("%w: %s: %w: they are never hit", ErrMissing, Breakpoints, ErrMachine)
+	}
+	return nil
 }
+
+// passing is run over by canBreak.
+//
+//go:noinline
+func passing() { _ = os.Getpagesize() }
 
 func canCount() error {
 	return canHave(InstructionCounter, unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_INSTRUCTIONS})

@@ -184,12 +184,12 @@ func TestPythonWorks(t *testing.T) {
 }
 
 // What no package brings isn't held against CI's machine.
-func TestWhatTheKernelLacksIsSkippedInCI(t *testing.T) {
+func TestWhatTheMachineLacksIsSkippedInCI(t *testing.T) {
 	t.Setenv("CI", "1")
 	for _, c := range []struct {
 		err     error
 		skipped bool
-	}{{nil, false}, {ErrKernel, true}} {
+	}{{nil, false}, {ErrMachine, true}} {
 		var skipped bool
 		t.Run("", func(t *testing.T) {
 			defer func() { skipped = t.Skipped() }()
