@@ -62,11 +62,11 @@ type lateFiring struct {
 // firings reads what there is of the firings up to number n that weren't looked at, the one that froze the rings first.
 func (a *Loop) firings(n uint32) []cause {
 	var causes []cause
-	began := time.Now()
+	now := time.Now()
 	overwritten := func(number uint32) bool { return a.predicates.Fired()-number >= ring.Firings }
-	read := func(number uint32, f func() (ring.Firing, bool), patience time.Duration) (_ uint32, ok bool) {
+	read := func(l lateFiring, f func() (ring.Firing, bool)) (number uint32, ok bool) {
 		firing, ok := f()
-		for ; !ok && time.Since(began) < patience && !overwritten(number); firing, ok = f() {
+		for ; !ok && time.Since(l.since) < firingPatience && !overwritten(l.number); firing, ok = f() {
 			time.Sleep(100 * time.Microsecond)
 		}
 		if !ok {
@@ -77,31 +77,24 @@ func (a *Loop) firings(n uint32) []cause {
 		}
 		return firing.Number, true
 	}
-	late := a.late
-	a.late = nil
 	freezer := uint32(0)
 	if a.snapshots.Frozen() && n != a.seen {
-		freezer, _ = read(n, func() (ring.Firing, bool) {
-			f, ok := a.predicates.Freezer(a.freezer)
+		freezer, _ = read(lateFiring{n, now}, func() (ring.Firing, bool) {
+			f, ok := a.predicates.Freezer(0)
 			return f, ok && f.Number-a.seen-1 < n-a.seen // else it is of a freeze that is over
-		}, firingPatience)
+		})
 	}
-	if freezer != 0 {
-		a.freezer = freezer
-	}
+	late := a.late
 	for k := n - min(n-a.seen, ring.Firings) + 1; k != n+1; k++ {
-		late = append(late, lateFiring{k, began})
+		late = append(late, lateFiring{k, now})
 	}
+	a.late = nil
 	for _, l := range late {
-		if l.number == freezer && freezer != 0 {
+		if l.number == freezer {
 			continue
 		}
-		patience := firingPatience
-		if l.since != began {
-			patience = 0
-		}
-		_, ok := read(l.number, func() (ring.Firing, bool) { return a.predicates.Firing(l.number) }, patience)
-		if !ok && !overwritten(l.number) && began.Sub(l.since) < firingKept {
+		_, ok := read(l, func() (ring.Firing, bool) { return a.predicates.Firing(l.number) })
+		if !ok && !overwritten(l.number) && now.Sub(l.since) < firingKept {
 			a.late = append(a.late, l)
 		}
 	}

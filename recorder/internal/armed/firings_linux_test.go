@@ -8,10 +8,9 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/callreel/callreel/recorder/internal/mapped"
 	"github.com/callreel/callreel/recorder/internal/ring"
+	"github.com/callreel/callreel/recorder/internal/ring/ringtest"
 	"github.com/callreel/callreel/recorder/internal/stub"
 	"github.com/callreel/callreel/recorder/internal/trigger"
 )
@@ -46,28 +45,8 @@ func (f *firer) writes(number uint32, tid int, freezer bool) {
 func startFirer(t *testing.T) (*firer, *Loop) {
 	t.Helper()
 	const chunks = 64
-	f := &firer{off: ring.Size(chunks)}
-	size := f.off + ring.PredicatesSize
-	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
-	if err == nil {
-		err = unix.Ftruncate(fd, int64(size))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	m, err := ring.Map(fd, size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	if err := m.Init(ring.Setup{Chunks: chunks, Overwrite: true, TicksPerSecond: 1e9}); err != nil {
-		t.Fatal(err)
-	}
-	if f.mem, err = unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Munmap(f.mem) })
+	m, mem := ringtest.MemoryWith(t, ring.Setup{Chunks: chunks, Overwrite: true, TicksPerSecond: 1e9}, ring.PredicatesSize)
+	f := &firer{mem: mem, off: ring.Size(chunks)}
 	w, err := m.PredicatesAt(f.off)
 	if err != nil {
 		t.Fatal(err)

@@ -59,10 +59,9 @@ type Loop struct {
 	joint    chan *joint   // dumps of others, to take part in
 	over     chan struct{} // closed when the loop has ended
 
-	freezer uint32 // the last firing that has frozen the rings, of those that were looked at
-	seen    uint32 // firings that were looked at
-	late    []lateFiring
-	thawed  uint64 // when the rings were last let go
+	seen   uint32       // firings that were looked at
+	late   []lateFiring // that weren't written down yet then
+	thawed uint64       // when the rings were last let go
 	// frozenAt is when a trigger last froze them, of those that were looked at.
 	frozenAt uint64
 	// frozenFor is for how long one had frozen them when they were let go last, until a dump has told of it.

@@ -12,12 +12,18 @@ import (
 // Memory returns ring memory that is set up, and the bytes as a target sees them. Both go when the test ends.
 func Memory(t testing.TB, set ring.Setup) (m *ring.Memory, mem []byte) {
 	t.Helper()
+	return MemoryWith(t, set, 0)
+}
+
+// MemoryWith is Memory with so many bytes behind the rings, as for ring.Predicates.
+func MemoryWith(t testing.TB, set ring.Setup, more uint64) (m *ring.Memory, mem []byte) {
+	t.Helper()
 	fd, err := unix.MemfdCreate(ring.MemfdName, unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	size := ring.Size(set.Chunks)
+	size := ring.Size(set.Chunks) + more
 	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		t.Fatal(err)
 	}
