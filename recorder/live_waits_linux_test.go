@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/reel"
@@ -151,9 +152,10 @@ func TestADumpSaysWhatThreadsWaitedFor(t *testing.T) {
 	dumps := filepath.Join(s.home, "dumps")
 	r := s.start(s.callreel, append([]string{"record", "--when", "holds_mutex > 1h", "-o", dumps}, pidFlag(s.target)...)...)
 	waitFile(t, dumps, r)
+	time.Sleep(2 * time.Second) // the window lies in what has been
 	var file string
 	eventually(t, "a dump that has waits of all kinds", func() bool {
-		file = strings.TrimSpace(realtest.MustCallreel(t, append([]string{"dump", "--last", "800ms"}, pidFlag(s.target)...)...).Stdout)
+		file = strings.TrimSpace(realtest.MustCallreel(t, append([]string{"dump", "--last", "2s"}, pidFlag(s.target)...)...).Stdout)
 		all := judgeWaits(t, file, truth)
 		for _, kind := range waitKinds {
 			if j := all[kind]; j == nil || j.waits < 10 || j.place < j.waits*8/10 || j.ender < j.waits*8/10 {

@@ -75,18 +75,51 @@ func (t *Thread) Kept(calls []waitcalls.Kept) error {
 
 // took takes one, and adds it to those of the thread that it may have waited in. The caller holds mu.
 func (j *joining) took(k *life, c *waitcalls.Kept, calls []waitCall) []waitCall {
+	object := j.object(k, c)
+	j.ends(k, c, object)
+	if !j.mayWait(c) {
+		return calls
+	}
+	if len(calls) >= maxCalls {
+		calls = slices.Delete(calls, 0, maxCalls/2)
+	}
+	return append(calls, j.waitIn(k, c, object))
+}
+
+// mayWait says whether a thread may have waited in a call for so long that it is worth noting.
+func (j *joining) mayWait(c *waitcalls.Kept) bool {
+	return c.Waits && c.End-c.Start >= j.watch.leastWait
+}
+
+// object is what a call's descriptor stands for, "" if it isn't about one or that isn't known.
+func (j *joining) object(k *life, c *waitcalls.Kept) string {
+	if !c.Descriptor {
+		return ""
+	}
+	return j.link(k.pid, uint64(uint32(c.Args[0])), j.mayWait(c))
+}
+
+func (j *joining) waitIn(k *life, c *waitcalls.Kept, object string) waitCall {
+	x := waitCall{Kept: *c, object: object}
+	if object == "anon_inode:[eventpoll]" {
+		x.watched = j.watchedBy(k.pid, uint64(uint32(c.Args[0])))
+	}
+	return x
+}
+
+// ends adds a call to those that may have let other threads go on. They come in the order of their ends, but for the disorder.
+func (j *joining) ends(k *life, c *waitcalls.Kept, object string) {
 	of := j.enders[k.pid]
 	if of == nil {
 		if len(j.enders) >= maxProcesses {
-			return calls
+			return
 		}
 		of = &enders{byAddress: map[uint64][]ender{}, disorder: j.watch.ticks(settleTime)}
 		j.enders[k.pid] = of
 	}
-	e := ender{k: k, start: c.Start, end: c.End}
-	waits := c.Waits && c.End-c.Start >= j.watch.leastWait
+	e := ender{k: k, start: c.Start, end: c.End, object: object, out: c.Out}
 	if c.Descriptor {
-		e.fd, e.object, e.out = uint64(uint32(c.Args[0])), j.link(k.pid, uint64(uint32(c.Args[0])), waits), c.Out
+		e.fd = uint64(uint32(c.Args[0]))
 	}
 	if c.Ends {
 		of.add(c, e)
@@ -95,17 +128,6 @@ func (j *joining) took(k *life, c *waitcalls.Kept, calls []waitCall) []waitCall 
 		e.end = min(e.end, e.start+j.watch.ticks(unlockedWithin))
 		of.unlocks(c.Args[1], e)
 	}
-	if !waits {
-		return calls
-	}
-	x := waitCall{Kept: *c, object: e.object}
-	if c.Descriptor && e.object == "anon_inode:[eventpoll]" {
-		x.watched = j.watchedBy(k.pid, e.fd)
-	}
-	if len(calls) >= maxCalls {
-		calls = slices.Delete(calls, 0, maxCalls/2)
-	}
-	return append(calls, x)
 }
 
 func (w *Watch) ticks(ns uint64) uint64 {

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"errors"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -104,7 +105,7 @@ type span struct {
 	before reel.SchedEvent // by which its state was told last before that
 	words  []reel.SchedEvent
 	waits  []reel.Wait
-	calls  []waitCall // that it may have waited in
+	calls  []waitCall // that it may have waited in, by their ends
 }
 
 // WriteTo writes what threads did in a window of time, those that have called and others. Of each it says what it was doing when the window
@@ -140,8 +141,9 @@ func (m *Moments) catchUp(tick uint64) error {
 
 // spans cuts the window out. The caller holds mu.
 func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
-	spans, join := map[*life]*span{}, m.newJoining()
+	spans := map[*life]*span{}
 	m.objects.round()
+	past := m.newPastCalls()
 	for _, c := range called {
 		k := m.lives.latest(who{c.PID, c.TID})
 		if k == nil {
@@ -156,19 +158,11 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		}
 		s := &span{to: c.Writer, from: since}
 		spans[k] = s
-		for i := range c.Kept {
-			s.calls = join.took(k, &c.Kept[i], s.calls)
-		}
+		past.add(k, s, c.Kept)
 	}
-	if len(join.enders) > 0 { // which may be on sockets that nobody has looked for yet
+	if len(past.calls) > 0 { // which may be on sockets that nobody has looked for yet
 		m.objects.next = time.Time{}
 		m.objects.learn(lookFor(m.objects.due(time.Now())), time.Now())
-	}
-	writer := func(k *life) *reel.ThreadWriter {
-		if s := spans[k]; s != nil {
-			return s.to
-		}
-		return nil
 	}
 	for _, list := range m.lives.by {
 		for _, k := range list {
@@ -201,13 +195,9 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		x.Time, x.Object = max(x.Time, s.from), m.objects.named(x.Object)
 		s.waits = append(s.waits, x)
 	}
-	m.waits.each(func(w *momentWait) {
-		s, x := spans[w.k], w.x
-		if s != nil {
-			join.explain(w.k, s.calls, &x, writer)
-		}
-		if x.isKnown() {
-			add(w.k, x.Wait)
+	past.explain(m.waits.inOrder(), spans, func(w *momentWait) {
+		if w.x.isKnown() {
+			add(w.k, w.x.Wait)
 		}
 	})
 	for k := range spans {
@@ -261,6 +251,11 @@ func (q *queue[T]) push(x T) (old T, full bool) {
 		q.next = 0
 	}
 	return old, true
+}
+
+// inOrder returns a copy of all, the oldest first.
+func (q *queue[T]) inOrder() []T {
+	return append(slices.Clone(q.list[q.next:]), q.list[:q.next]...)
 }
 
 // each calls f with all, the oldest first.

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/callreel/callreel/process/sched"
+	"github.com/callreel/callreel/recorder/internal/waitcalls"
 	"github.com/callreel/callreel/reel"
 )
 
@@ -115,5 +118,72 @@ func TestQueuesKeepWhatIsNewest(t *testing.T) {
 	q.each(func(x *int) { got = append(got, *x) })
 	if len(got) != 3 || got[0] != 2 || got[2] != 4 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A dump's calls are in rings, thread by thread. Who ended a wait is known however long ago that was, and however many calls there were since.
+func TestADumpKnowsWhoEndedWaitsOfLongAgo(t *testing.T) {
+	var pipes [2][2]int
+	for i := range pipes {
+		if err := unix.Pipe2(pipes[i][:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(pipes[i][0])
+		defer unix.Close(pipes[i][1])
+	}
+	const rounds = 3 * maxEnders
+	m := newMoments(rounds)
+	m.waits.most = 4 * rounds
+	kept := func(name string, from, to uint64, arg uint64) waitcalls.Kept {
+		call, ok := waitcalls.Of([]string{name})
+		if !ok {
+			t.Fatalf("%s isn't known", name)
+		}
+		return waitcalls.Kept{Call: call, Start: from, End: to, Args: [2]uint64{arg}}
+	}
+	// Of each kind a thread waits in each round, and the next one ends that.
+	path := filepath.Join(t.TempDir(), "dump.reel")
+	w, err := reel.Create(path, reel.Header{Clock: reel.Clock{Mode: reel.ClockFull, TicksPerSecond: 1e9}}, reel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	threads := make([]Called, 6)
+	lives := make([]*life, len(threads))
+	for i := range threads {
+		tid := nobody + i
+		m.take(tid, os.Getpid(), in(1))
+		th, err := w.Thread(reel.Thread{TID: tid, Process: os.Getpid()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		threads[i], lives[i] = Called{PID: os.Getpid(), TID: tid, Writer: th}, m.lives.latest(who{os.Getpid(), tid})
+	}
+	for n := range uint64(rounds) {
+		at := (n + 1) * ms
+		for i, name := range [][2]string{{"read", "write"}, {"pthread_mutex_lock", "pthread_mutex_unlock"}, {"read", "write"}} {
+			in, out := uint64(lock), uint64(lock)
+			if p := pipes[i/2]; name[0] == "read" {
+				in, out = uint64(p[0]), uint64(p[1])
+			}
+			threads[2*i].Kept = append(threads[2*i].Kept, kept(name[0], at, at+ms/2+2000, in))
+			threads[2*i+1].Kept = append(threads[2*i+1].Kept, kept(name[1], at+ms/2, at+ms/2+1000, out))
+			m.waited(lives[2*i], reel.Wait{Time: at + 1000, Syscall: sched.NoSyscall}, at+ms/2+1500)
+		}
+	}
+	spans := m.spans(0, (rounds+1)*ms, threads)
+	for i := range threads {
+		waits, want := spans[lives[i]].waits, 0
+		if i%2 == 0 {
+			want = rounds
+		}
+		if len(waits) != want {
+			t.Errorf("thread %d has waited %d times, want %d", i, len(waits), want)
+		}
+		for n, x := range waits {
+			if x.Ender != threads[i+1].Writer.Key() || x.EndedAt != uint64(n+1)*ms+ms/2 {
+				t.Fatalf("wait %d of thread %d: %+v", n, i, x)
+			}
+		}
 	}
 }
