@@ -10,6 +10,7 @@ import (
 	"github.com/callreel/callreel/recorder/internal/budget"
 	"github.com/callreel/callreel/recorder/internal/markers"
 	"github.com/callreel/callreel/recorder/internal/overdue"
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -23,8 +24,10 @@ const (
 	// maxRest lets events gather between rounds, since each waking costs some 10 µs. minRest is for small rings.
 	maxRest = 10 * time.Millisecond
 	minRest = 200 * time.Microsecond
-	// countRest is maxRest where calls are counted for a budget: what costs too much is to be known soon.
+	// countRest is maxRest where calls are counted for a budget: what costs too much is to be known soon. idleRest is that of a process that
+	// does next to nothing, which is to cost next to nothing.
 	countRest = 3 * time.Millisecond
+	idleRest  = 2 * pace.Step
 	// flushInterval bounds what is lost of the reel if we are killed.
 	flushInterval = 200 * time.Millisecond
 	// tasksInterval is how soon a thread's name is noticed, and the end of the process, or of a thread of a forked child.
@@ -308,9 +311,13 @@ func (d *Collector) Run(ctx context.Context) error {
 		if n >= fill {
 			continue
 		}
+		if n == 0 && d.Tally != nil && !d.isBusy(began) {
+			rest = idleRest
+		}
 		if rest, err = d.ask(rest); err != nil {
 			return err
 		}
+		rest = pace.Rest(now, rest)
 		select {
 		case <-ctx.Done():
 		case <-time.After(max(rest, minRest)):

@@ -9,6 +9,7 @@ import (
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/linkmap"
 	"github.com/callreel/callreel/recorder/internal/mapped"
+	"github.com/callreel/callreel/recorder/internal/pace"
 	"github.com/callreel/callreel/recorder/internal/probes"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/tables"
@@ -137,7 +138,7 @@ func (l *Libraries) run(ctx context.Context) {
 	defer l.loads.pass()
 	defer l.loads.listen(ctx)()
 	for rest := least; ; {
-		told := l.loads.wait(ctx, rest)
+		told := l.loads.wait(ctx, pace.Rest(time.Now(), rest))
 		if ctx.Err() != nil || l.Target.Sandboxed() {
 			return
 		}
