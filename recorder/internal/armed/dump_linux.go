@@ -316,6 +316,7 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 			return err
 		}
 		if a.Min > 0 {
+			a.rememberAll(t, &cut)
 			if err := t.writeLong(&cut, names, a.Min); err != nil {
 				return err
 			}
@@ -328,11 +329,7 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 				}
 				continue
 			}
-			if a.WaitCalls != nil {
-				var kept []waitcalls.Kept
-				kept, cut.payloads[i] = a.WaitCalls.Take(part, cut.payloads[i])
-				t.kept = append(t.kept, kept...)
-			}
+			cut.payloads[i] = a.remember(t, part, cut.payloads[i])
 			sets, describe := values.Decode(part, cut.payloads[i])
 			if err := names.Translate(part); err != nil {
 				return err
@@ -355,14 +352,32 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 	return nil
 }
 
+// remember keeps which of a thread's calls took long, and what they were about, and returns the other payloads.
+func (a *Loop) remember(t *threadRuns, events []reel.Event, payloads []ring.Payload) []ring.Payload {
+	if a.WaitCalls == nil {
+		return payloads
+	}
+	kept, rest := a.WaitCalls.Take(events, payloads)
+	t.kept = append(t.kept, kept...)
+	return rest
+}
+
+// rememberAll does that with all events of a window, of which not all are written.
+func (a *Loop) rememberAll(t *threadRuns, cut *cutEvents) {
+	for i, part := range cut.events {
+		if h := cut.chunk(i); h != nil {
+			events, _, payloads := h.Carrying()
+			a.remember(t, events, payloads)
+			continue
+		}
+		a.remember(t, part, cut.payloads[i+1])
+	}
+}
+
 // writeChunk writes what the store has of a thread as it is, with the values of its events.
 func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names names) error {
 	events, at, payloads := h.Carrying()
-	if a.WaitCalls != nil {
-		var kept []waitcalls.Kept
-		kept, payloads = a.WaitCalls.Take(events, payloads)
-		t.kept = append(t.kept, kept...)
-	}
+	payloads = a.remember(t, events, payloads)
 	sets, describe := values.Decode(events, payloads)
 	if len(sets) > 0 {
 		if err := names.Translate(events); err != nil {
