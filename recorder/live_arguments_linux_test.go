@@ -423,12 +423,20 @@ func TestArgumentsThatThereAreNot(t *testing.T) {
 
 // A dump has the values of its calls, as a recording has.
 func TestADumpHasArguments(t *testing.T) {
-	t.Parallel()
-	needLive(t)
+	for name, flags := range map[string][]string{"all": nil, "long": {"--min", "1ns"}} { // which all calls are, but they are looked at
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			needLive(t)
+			dumpHasArguments(t, flags)
+		})
+	}
+}
+
+func dumpHasArguments(t *testing.T, flags []string) {
 	program := realtest.Build(t, "arguments")
 	p := realtest.Start(t, program, "300", "wait")
-	r := realtest.StartRecording(t, append(pidFlag(p), "-m", filepath.Base(program), "-f", "integers", "--args", "integers(e, h)", "--ret", "integers",
-		"--when", "integers #150", "--keep", "20s")...)
+	r := realtest.StartRecording(t, slices.Concat(pidFlag(p), flags, []string{"-m", filepath.Base(program), "-f", "integers", "--args", "integers(e, h)",
+		"--ret", "integers", "--when", "integers #150", "--keep", "20s"})...)
 	p.Go()
 	p.WaitLine("counted")
 	file := waitDumps(t, r, 1)[0]

@@ -75,10 +75,16 @@ func TestDumpsOfGoProgramsReachBack(t *testing.T) {
 // What events carried long ago is still that of the same events.
 func TestDumpsHaveTheArgumentsOfThePast(t *testing.T) {
 	needLive(t)
+	t.Run("all calls", func(t *testing.T) { dumpsHaveArgumentsOfThePast(t) })
+	t.Run("long calls", func(t *testing.T) { dumpsHaveArgumentsOfThePast(t, "--min", "1ns") }) // which all are, but they are looked at
+}
+
+func dumpsHaveArgumentsOfThePast(t *testing.T, flags ...string) {
 	program, dir := realtest.Build(t, "arguments"), filepath.Join(t.TempDir(), "dumps")
 	const rounds = 60000
-	out, err := exec.Command(realtest.CallreelPath(t), "record", "-o", dir, "-m", filepath.Base(program), "-f", "integers", "-f", "mixed", "--args", "integers(e, h)",
-		"--ret", "integers", "--when", "mixed > 1h", "--keep", "1h", "--ring", "4M", "--", program, strconv.Itoa(rounds), "1000").CombinedOutput()
+	out, err := exec.Command(realtest.CallreelPath(t), slices.Concat([]string{"record", "-o", dir, "-m", filepath.Base(program), "-f", "integers", "-f", "mixed",
+		"--args", "integers(e, h)", "--ret", "integers", "--when", "mixed > 1h", "--keep", "1h", "--ring", "4M"}, flags,
+		[]string{"--", program, strconv.Itoa(rounds), "1000"})...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -315,9 +315,9 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 		if err != nil {
 			return err
 		}
+		to := dumpedThread{a, t, values, names}
 		if a.Min > 0 {
-			a.rememberAll(t, &cut)
-			if err := t.writeLong(&cut, names, a.Min); err != nil {
+			if err := t.writeLong(&cut, to, a.Min); err != nil {
 				return err
 			}
 			cut.open, cut.events = nil, nil
@@ -329,17 +329,7 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 				}
 				continue
 			}
-			cut.payloads[i] = a.remember(t, part, cut.payloads[i])
-			sets, describe := values.Decode(part, cut.payloads[i])
-			if err := names.Translate(part); err != nil {
-				return err
-			}
-			if len(sets) > 0 {
-				if err := describe(part); err != nil {
-					return err
-				}
-			}
-			if err := t.w.AppendWith(part, sets); err != nil {
+			if err := to.AppendWith(part, cut.payloads[i]); err != nil {
 				return err
 			}
 		}
@@ -360,18 +350,6 @@ func (a *Loop) remember(t *threadRuns, events []reel.Event, payloads []ring.Payl
 	kept, rest := a.WaitCalls.Take(events, payloads)
 	t.kept = append(t.kept, kept...)
 	return rest
-}
-
-// rememberAll does that with all events of a window, of which not all are written.
-func (a *Loop) rememberAll(t *threadRuns, cut *cutEvents) {
-	for i, part := range cut.events {
-		if h := cut.chunk(i); h != nil {
-			events, _, payloads := h.Carrying()
-			a.remember(t, events, payloads)
-			continue
-		}
-		a.remember(t, part, cut.payloads[i+1])
-	}
 }
 
 // writeChunk writes what the store has of a thread as it is, with the values of its events.
@@ -439,35 +417,52 @@ func (t *threadRuns) marks(win window) (list []reel.Event, payloads []ring.Paylo
 }
 
 // writeLong writes a thread's events without the calls that are shorter than so many ticks, which its stubs could not take back.
-func (t *threadRuns) writeLong(cut *cutEvents, names names, ticks uint64) error {
-	f := ring.NewFilter(namedThread{t.w, names}, ticks)
+func (t *threadRuns) writeLong(cut *cutEvents, to ring.Sink, ticks uint64) error {
+	f := ring.NewFilter(to, ticks)
 	var buf []reel.Event
 	for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
+		payloads := cut.payloads[i]
 		if h := cut.chunk(i - 1); h != nil {
 			run, err := h.Run(t.ids, buf)
 			if err != nil {
 				return err
 			}
-			part, buf = run.Events, run.Events
+			part, buf, payloads = run.Events, run.Events, run.Payloads
 		}
-		if err := f.Append(part); err != nil {
+		if err := f.AppendWith(part, payloads); err != nil {
 			return err
 		}
 	}
 	return f.End()
 }
 
-// namedThread is a thread of a reel that gets events with the recording's function IDs.
-type namedThread struct {
-	*reel.ThreadWriter
-	names names
+// dumpedThread is a thread's part of a dump, which gets events as the target has written them.
+type dumpedThread struct {
+	a      *Loop
+	t      *threadRuns
+	values Decoder
+	names  names
 }
 
-func (n namedThread) Append(events []reel.Event) error {
-	if err := n.names.Translate(events); err != nil {
+func (d dumpedThread) Append(events []reel.Event) error { return d.AppendWith(events, nil) }
+
+// AppendWith writes events with the values that they carry.
+func (d dumpedThread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
+	payloads = d.a.remember(d.t, events, payloads)
+	sets, describe := d.values.Decode(events, payloads)
+	if err := d.names.Translate(events); err != nil {
 		return err
 	}
-	return n.ThreadWriter.Append(events)
+	if len(sets) > 0 {
+		if err := describe(events); err != nil {
+			return err
+		}
+	}
+	return d.t.w.AppendWith(events, sets)
+}
+
+func (d dumpedThread) Dropped(entries, exits, tick uint64) error {
+	return d.t.w.Dropped(entries, exits, tick)
 }
 
 // missingByFreezing adds the times in which calls were dropped, and of which there is nothing left of some threads.

@@ -124,7 +124,7 @@ func (r *Rest) writeThreads(w *catalogued, functions *tables.Late, d *reel.Dump)
 			last = max(last, part[len(part)-1].Time)
 		}
 		if r.Note.Min > 0 {
-			if err := t.writeLong(&cut, names, r.Note.Min); err != nil {
+			if err := t.writeLong(&cut, namedThread{t.w, names}, r.Note.Min); err != nil {
 				return last, err
 			}
 			continue
@@ -139,6 +139,20 @@ func (r *Rest) writeThreads(w *catalogued, functions *tables.Late, d *reel.Dump)
 		}
 	}
 	return last, nil
+}
+
+// namedThread is a thread of a reel that gets events with the recording's function IDs, without the values that they carry: nobody knows any
+// more what these are.
+type namedThread struct {
+	*reel.ThreadWriter
+	names names
+}
+
+func (n namedThread) Append(events []reel.Event) error {
+	if err := n.names.Translate(events); err != nil {
+		return err
+	}
+	return n.ThreadWriter.Append(events)
 }
 
 // thread is one by its ID as the process sees it. One that has ended has no name.

@@ -263,8 +263,10 @@ func NewFilter(sink Sink, min uint64) *Filter {
 	return f
 }
 
-// Append takes the thread's next events.
-func (f *Filter) Append(events []reel.Event) error { return f.long.Append(events) }
+// AppendWith takes the thread's next events, with the payloads of some of them.
+func (f *Filter) AppendWith(events []reel.Event, payloads []Payload) error {
+	return f.long.AppendWith(events, payloads)
+}
 
 // End passes on the calls that are open.
 func (f *Filter) End() error { return f.long.end() }
