@@ -267,7 +267,7 @@ func (o *toFolder) watch(w *scheduling.Watch, r *recording) error {
 	case o.moments != nil:
 		o.moments.Add(r.pid())
 	default:
-		o.moments = w.Keep(r.began, r.pid(), uint64(r.set.Chunks)*ring.ChunkSize)
+		o.moments = w.Keep(r.began, r.pid(), uint64(r.set.Chunks)*ring.ChunkSize, r.past)
 	}
 	return nil
 }

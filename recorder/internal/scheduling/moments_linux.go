@@ -18,10 +18,40 @@ type Moments struct {
 	waits queue[momentWait]
 }
 
-// moment is a word, momentWait what was waited for.
+// moment is a word, in little memory, momentWait what was waited for.
 type moment struct {
-	k *life
-	e reel.SchedEvent
+	k    *life
+	time uint64 // in ticks, and the kind in the highest bits
+	what uint64 // by the kind: the processor, who woke the thread, or the address
+}
+
+const timeBits = 60
+
+func newMoment(k *life, e *reel.SchedEvent) moment {
+	m := moment{k: k, time: e.Time&(1<<timeBits-1) | uint64(e.Kind)<<timeBits}
+	switch e.Kind {
+	case reel.SchedIn:
+		m.what = uint64(uint32(e.CPU))
+	case reel.SchedWoken:
+		m.what = uint64(uint32(e.Waker))
+	case reel.SchedMinorFault, reel.SchedMajorFault:
+		m.what = e.Address
+	}
+	return m
+}
+
+// event is the word as it came, but for what its kind doesn't tell.
+func (m *moment) event() reel.SchedEvent {
+	e := reel.SchedEvent{Time: m.time & (1<<timeBits - 1), Kind: reel.SchedKind(m.time >> timeBits), CPU: -1}
+	switch e.Kind {
+	case reel.SchedIn:
+		e.CPU = int32(uint32(m.what))
+	case reel.SchedWoken:
+		e.Waker = int32(uint32(m.what))
+	case reel.SchedMinorFault, reel.SchedMajorFault:
+		e.Address = m.what
+	}
+	return e
 }
 
 type momentWait struct {
@@ -36,22 +66,26 @@ type kept struct {
 }
 
 const (
-	// momentsBytes is how much memory the words take at most, ringShare that they take no more than one part in so many of what the rings do.
+	// Words take momentsBytes of memory, or one part in ringShare of what the rings do if that is less, or one in pastShare of what calls of the
+	// past do if that is more: who has asked for more memory wants to see further back. Of wordsOfWait words one ends a wait that is kept.
 	momentsBytes = 16 << 20
 	ringShare    = 4
+	pastShare    = 8
 	leastMoments = 1 << 12
-	maxWaits     = 1 << 14
+	leastWaits   = 1 << 14
+	wordsOfWait  = 16
 	// patience is for how long a dump waits for what is under way.
 	patience     = 50 * time.Millisecond
 	patienceStep = time.Millisecond
 )
 
-// Keep keeps the last of what happens from a tick on. Ring is how many bytes the rings of calls have.
-func (w *Watch) Keep(from uint64, pid int, ring uint64) *Moments {
-	bytes := min(momentsBytes, ring/ringShare)
+// Keep keeps the last of what happens from a tick on. Ring is how many bytes the rings of calls have, past how many there are for calls that they
+// had.
+func (w *Watch) Keep(from uint64, pid int, ring, past uint64) *Moments {
+	bytes := max(min(momentsBytes, ring/ringShare), past/pastShare)
 	m := &Moments{Watch: w}
 	m.words.most = max(leastMoments, int(bytes/uint64(unsafe.Sizeof(moment{}))))
-	m.waits.most = min(maxWaits, m.words.most)
+	m.waits.most = min(m.words.most, max(leastWaits, m.words.most/wordsOfWait))
 	w.start(pid, from, m, keepInterval)
 	return m
 }
@@ -65,13 +99,13 @@ func (m *Moments) Add(pid int) {
 
 func (m *Moments) word(k *life, e reel.SchedEvent) {
 	k.kept.words++
-	old, full := m.words.push(moment{k, e})
+	old, full := m.words.push(newMoment(k, &e))
 	if !full {
 		return
 	}
 	old.k.kept.words--
-	if tellsState(&old.e) {
-		old.k.kept.before = old.e
+	if e := old.event(); tellsState(&e) {
+		old.k.kept.before = e
 	}
 }
 
@@ -175,13 +209,13 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		}
 	}
 	m.words.each(func(x *moment) {
-		s := spans[x.k]
+		s, e := spans[x.k], x.event()
 		switch {
-		case s == nil || x.e.Time > to:
-		case x.e.Time >= s.from:
-			s.words = append(s.words, x.e)
-		case tellsState(&x.e):
-			s.before = x.e
+		case s == nil || e.Time > to:
+		case e.Time >= s.from:
+			s.words = append(s.words, e)
+		case tellsState(&e):
+			s.before = e
 		}
 	})
 	add := func(k *life, x reel.Wait) {

@@ -187,3 +187,17 @@ func TestADumpKnowsWhoEndedWaitsOfLongAgo(t *testing.T) {
 		}
 	}
 }
+
+// What a word of a kind doesn't tell isn't kept.
+func TestWordsAreKeptAsTheyCame(t *testing.T) {
+	for _, e := range []reel.SchedEvent{
+		{Time: 1<<timeBits - 1, Kind: reel.SchedIn, CPU: 1023}, {Time: 7, Kind: reel.SchedIn, CPU: -1}, {Time: 8, Kind: reel.SchedPreempted, CPU: -1},
+		{Time: 9, Kind: reel.SchedWoken, Waker: 4194304, CPU: -1}, {Time: 9, Kind: reel.SchedWoken, Waker: reel.WakerKernel, CPU: -1},
+		{Time: 10, Kind: reel.SchedMajorFault, Address: 1<<64 - 1, CPU: -1}, {Time: 11, Kind: reel.SchedEnded, CPU: -1},
+	} {
+		m := newMoment(nil, &e)
+		if got := m.event(); got != e {
+			t.Errorf("%+v became %+v", e, got)
+		}
+	}
+}
