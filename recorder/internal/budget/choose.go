@@ -30,7 +30,8 @@ const (
 func (f *Function) IsSlow() bool { return f.P99 > slowP99 || f.Max > slowMax }
 
 // Choose divides functions into those that are recorded and those that are not, so that those that are have no more than so many calls, but
-// for those that are Kept. It is in this order that they are taken in:
+// for those that are Kept. If these alone have more the others may have a quarter of what is allowed: they would be missed, and next to nothing
+// would be saved. It is in this order that they are taken in:
 //
 //   - those with the fewest calls, up to a quarter of what is allowed: most functions are among them;
 //   - those that are slow as a rule, those with the fewest calls first;
@@ -49,7 +50,10 @@ func Choose(list []Function, allowed float64) (on, off []Function) {
 			rest = append(rest, f)
 		}
 	}
-	most := max(allowed-taken, 0)
+	most := allowed - taken
+	if most < 0 {
+		most = allowed / 4
+	}
 	spent := 0.0
 	take := func(limit float64, is func(f *Function) bool) {
 		left := rest[:0]

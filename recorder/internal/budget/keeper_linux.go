@@ -117,6 +117,7 @@ type Keeper struct {
 	recent       recent
 	short        short
 	second       lastSecond
+	named        named
 	debt         float64   // seconds of processor time by which more was spent than might be
 	found        time.Time // when functions were rejected last
 	excess       time.Time // when more was spent than may be, last

@@ -35,6 +35,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	k.known.saw(list)
 	k.tell(list, l)
 	k.recent.add(list, l)
+	k.tellNamed(list, l)
 	spent := l.all * k.price / 1e9
 	k.mu.Lock()
 	k.stats.Measured = k.second.add(spending{k.tick, min(spent, l.cpu), l.cpu}, k.c.TicksPerSecond) // it is part of what the process has used
@@ -73,12 +74,18 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 			rejected.add(scaled(&off[i], k.before.cpu/max(l.cpu, leastCPU.Seconds())))
 		}
 	}
-	reject(list, l)
+	// What always stays may exceed the budget at each look. The others are judged by so much time then that their calls tell something.
+	named := float64(callsOfNamed(list)) > part*k.allowed(l)
+	if !named {
+		reject(list, l)
+	}
 	gone := map[uint32]bool{}
 	for _, id := range ids {
 		gone[id] = true
 	}
-	reject(k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }))
+	if lately, l := k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }); !named || l.cpu >= namedCPU {
+		reject(lately, l)
+	}
 	k.gauge.without(ids)
 	err := k.reject(ctx, ids, nil, rates, k.c.Ticks())
 	k.shares(rejected.all)
