@@ -74,7 +74,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 			rejected.add(scaled(&off[i], k.before.cpu/max(l.cpu, leastCPU.Seconds())))
 		}
 	}
-	// What always stays may exceed the budget at each look. The others are judged by so much time then that their calls tell something.
+	// What always stays may exceed the budget at each look. The others are judged by so many of these then that their calls tell something.
 	named := float64(callsOfNamed(list)) > part*k.allowed(l)
 	if !named {
 		reject(list, l)
@@ -83,7 +83,7 @@ func (k *Keeper) look(ctx context.Context, list []Function, l load) error {
 	for _, id := range ids {
 		gone[id] = true
 	}
-	if lately, l := k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }); !named || l.cpu >= namedCPU {
+	if lately, l := k.recent.sum(func(id uint32) bool { return k.off[id] == nil && !gone[id] }); !named || l.cpu >= namedCPU || len(k.recent.lists) == recentMost {
 		reject(lately, l)
 	}
 	k.gauge.without(ids)
