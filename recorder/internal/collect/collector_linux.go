@@ -25,9 +25,10 @@ const (
 	maxRest = 10 * time.Millisecond
 	minRest = 200 * time.Microsecond
 	// countRest is maxRest where calls are counted for a budget: what costs too much is to be known soon. idleRest is that of a process that
-	// does next to nothing, which is to cost next to nothing.
+	// does next to nothing, which is to cost next to nothing: no more than idleTimes what is safe in any case.
 	countRest = 3 * time.Millisecond
 	idleRest  = 2 * pace.Step
+	idleTimes = 4
 	// flushInterval bounds what is lost of the reel if we are killed.
 	flushInterval = 200 * time.Millisecond
 	// tasksInterval is how soon a thread's name is noticed, and the end of the process, or of a thread of a forked child.
@@ -312,7 +313,7 @@ func (d *Collector) Run(ctx context.Context) error {
 			continue
 		}
 		if n == 0 && d.Tally != nil && !d.isBusy(began) {
-			rest = idleRest
+			rest = min(idleRest, idleTimes*longest)
 		}
 		if rest, err = d.ask(rest); err != nil {
 			return err
