@@ -139,7 +139,7 @@ type span struct {
 	before reel.SchedEvent // by which its state was told last before that
 	words  []reel.SchedEvent
 	waits  []reel.Wait
-	calls  []waitCall // that it may have waited in, by their ends
+	calls  []waitcalls.Kept // that took long, by their ends
 }
 
 // WriteTo writes what threads did in a window of time, those that have called and others. Of each it says what it was doing when the window
@@ -190,11 +190,10 @@ func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 		if c.Since != 0 {
 			since = min(from, c.Since)
 		}
-		s := &span{to: c.Writer, from: since}
-		spans[k] = s
-		past.add(k, s, c.Kept)
+		spans[k] = &span{to: c.Writer, from: since, calls: c.Kept}
+		past.add(k, c.Kept)
 	}
-	if len(past.calls) > 0 { // which may be on sockets that nobody has looked for yet
+	if len(past.next) > 0 { // which may be on sockets that nobody has looked for yet
 		m.objects.next = time.Time{}
 		m.objects.learn(lookFor(m.objects.due(time.Now())), time.Now())
 	}
