@@ -16,6 +16,8 @@ type Socket struct {
 	// Path is, of a Unix socket, its name: "" if it has none.
 	Path string
 	Unix bool
+	// Listens says that it waits for connections: it has no peer, and won't have one.
+	Listens bool
 }
 
 // String is the socket in words: "socket 127.0.0.1:80 -> 127.0.0.1:5555", "socket 0.0.0.0:80", "unix socket /run/a".
@@ -35,7 +37,7 @@ func (s *Socket) String() string {
 // parseInetSocket reads a line of tcp, tcp6, udp or udp6 (proc_pid_net(5)); ok is false for the heading and what is no such line.
 func parseInetSocket(line []byte) (s Socket, ok bool) {
 	fields := bytes.Fields(line)
-	const local, remote, inode = 1, 2, 9
+	const local, remote, state, inode = 1, 2, 3, 9
 	if len(fields) <= inode {
 		return s, false
 	}
@@ -52,6 +54,7 @@ func parseInetSocket(line []byte) (s Socket, ok bool) {
 	if s.Remote.Port() == 0 && s.Remote.Addr().IsUnspecified() {
 		s.Remote = netip.AddrPort{}
 	}
+	s.Listens = string(fields[state]) == "0A" // TCP_LISTEN
 	return s, true
 }
 

@@ -30,7 +30,7 @@ func Sockets(pid int, wanted map[uint64]bool) map[uint64]Socket {
 			continue // IPv6 may be off
 		}
 		lines := bufio.NewScanner(io.LimitReader(f, maxSocketTable))
-		for lines.Scan() {
+		for len(found) < len(wanted) && lines.Scan() { // those that listen are first, and the kernel looks for others in all of a large table
 			if s, ok := table.parse(lines.Bytes()); ok && wanted[s.Inode] {
 				found[s.Inode] = s
 			}

@@ -10,7 +10,7 @@ func TestSocketsAreNamedByTheirEnds(t *testing.T) {
 		inet: {Inode: 54321}, listening: {Inode: 1603}, inet6: {Inode: 777},
 	} {
 		s, ok := parseInetSocket([]byte(line))
-		if !ok || s.Inode != want.Inode {
+		if !ok || s.Inode != want.Inode || s.Listens != (line == listening) {
 			t.Errorf("%s: %+v, %v", line, s, ok)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	longLook     = 10 * time.Millisecond
 	tablesShare  = 50 // at most one part in so many of the time goes into reading the tables of sockets
 	tablesRest   = 50 * time.Millisecond
-	unknownSince = 2 * time.Second // after which a socket is looked for again that had no peer, or wasn't there
+	unknownSince = 2 * time.Second // after which a socket is looked for again that had no peer and didn't listen, or wasn't there
 )
 
 // objects says what descriptors stand for.
@@ -41,7 +41,7 @@ type descriptor struct {
 type socketName struct {
 	text  string // "" while it isn't known
 	at    time.Time
-	peer  bool
+	final bool // it stays what it is
 	ends  process.Socket
 	other uint64 // the inode of a Unix socket's other end, 0 if that isn't known
 }
@@ -122,7 +122,7 @@ func socketInode(link string) (uint64, bool) {
 // ask notes that a socket is to be looked for, unless that was done.
 func (o *objects) ask(pid int, inode uint64) {
 	s, known := o.sockets[inode]
-	if known && (s.peer || time.Since(s.at) < unknownSince) {
+	if known && (s.final || time.Since(s.at) < unknownSince) {
 		return
 	}
 	wanted := o.asked[pid]
@@ -174,7 +174,7 @@ func lookFor(asked map[int]map[uint64]bool) (f found) {
 		}
 		for inode := range wanted {
 			s := sockets[inode]
-			name := socketName{at: began, peer: s.Unix || s.Remote.IsValid(), ends: s, other: peers[inode]}
+			name := socketName{at: began, final: s.Unix || s.Listens || s.Remote.IsValid(), ends: s, other: peers[inode]}
 			if s.Inode != 0 {
 				name.text = s.String()
 			}
