@@ -86,21 +86,22 @@ func TestInjectionLeavesNeighbouringStacksAlone(t *testing.T) {
 	for range lateTries {
 		g := startTarget(t, path)
 		reached, err := injectBesideCoroutines(t, openTarget(t, g))
-		if errors.Is(err, ErrLate) { // the thread has run on before anything could be put back
+		if errors.Is(err, ErrLate) {
 			continue
-		}
-		if text := g.finish(); text != "ok\n" {
-			t.Errorf("target: %s", text)
 		}
 		if err != nil || reached == 0 {
 			t.Errorf("compared %d times: %v", reached, err)
+		}
+		if text := g.finish(); text != "ok\n" {
+			t.Errorf("target: %s", text)
 		}
 		return
 	}
 	t.Errorf("the target was late %d times", lateTries)
 }
 
-// injectBesideCoroutines says how often memory below the stack was compared. After an error that is ErrLate the target's stacks may be damaged.
+// injectBesideCoroutines says how often memory below the stack was compared. After an error that is ErrLate the target's stacks may be damaged,
+// as the thread has run on before they could be put back. The process may have ended since.
 func injectBesideCoroutines(t *testing.T, p *Process) (reached int, err error) {
 	before, after := make([]byte, 32<<10), make([]byte, 32<<10)
 	calls := make([]Call, MaxBatch)
@@ -117,7 +118,11 @@ func injectBesideCoroutines(t *testing.T, p *Process) (reached int, err error) {
 			if _, err := p.ReadAt(before, at); err != nil {
 				return err
 			}
+			begun := time.Now()
 			if _, err := s.SyscallBatch(calls); err != nil {
+				if time.Since(begun) >= sleepNanoseconds {
+					err = fmt.Errorf("%w: %w", ErrLate, err)
+				}
 				return err
 			}
 			if _, err := p.ReadAt(after, at); err != nil {
