@@ -12,11 +12,12 @@ import (
 	"github.com/callreel/callreel/bench/programs"
 )
 
-// budgets are those that are measured, and what they may really cost.
+// budgets are those that are measured, and what they may really cost. The first is none at all, with nobody recording: what is measured then is
+// the machine.
 var budgets = []struct {
 	share string
 	reach string
-}{{"2%", "≤ 1.04"}, {"5%", "≤ 1.06"}, {"10%", "≤ 1.11"}}
+}{{"", ""}, {"2%", "≤ 1.04"}, {"5%", "≤ 1.06"}, {"10%", "≤ 1.11"}}
 
 const (
 	budgetSettles = time.Second             // from attaching on, in which a budget comes to be kept
@@ -113,7 +114,11 @@ func budgetRows(ctx context.Context, c config, what string, start func() (*work,
 
 // within measures one budget: each time with a recorder is held against those before and after it.
 func (w *work) within(ctx context.Context, c config, what, share, reach string) row {
-	what = fmt.Sprintf("budget %s: %s, processor time of its work", share, what)
+	name := "budget " + share
+	if share == "" {
+		name = "nobody records"
+	}
+	what = fmt.Sprintf("%s: %s, processor time of its work", name, what)
 	var cpu, took, p99 []float64
 	var last summary
 	for range c.rounds {
@@ -121,17 +126,8 @@ func (w *work) within(ctx context.Context, c config, what, share, reach string) 
 		if err != nil {
 			return missing(what, reach, err)
 		}
-		r, err := startRecording(ctx, c, w.pid, "--budget", share)
+		on, s, err := w.recorded(ctx, c, share)
 		if err != nil {
-			return missing(what, reach, err)
-		}
-		_, err = w.during(budgetSettles)
-		var on worked
-		if err == nil {
-			on, err = w.during(budgetWork)
-		}
-		s, stopErr := r.stop()
-		if err = errors.Join(err, stopErr); err != nil {
 			return missing(what, reach, err)
 		}
 		last = s
@@ -143,6 +139,31 @@ func (w *work) within(ctx context.Context, c config, what, share, reach string) 
 		took = append(took, 2*on.took/(before.took+after.took))
 		p99 = append(p99, 2*on.p99/(before.p99+after.p99))
 	}
+	return budgetRow(what, reach, cpu, took, p99, last)
+}
+
+// recorded lets a program work while a recorder with a budget is at it, from budgetSettles after it has begun on. Without a budget there is none.
+func (w *work) recorded(ctx context.Context, c config, share string) (on worked, s summary, err error) {
+	if share != "" {
+		r, e := startRecording(ctx, c, w.pid, "--budget", share)
+		if e != nil {
+			return on, s, e
+		}
+		defer func() {
+			var stopErr error
+			s, stopErr = r.stop()
+			err = errors.Join(err, stopErr)
+		}()
+	}
+	if _, err = w.during(budgetSettles); err != nil {
+		return on, s, err
+	}
+	on, err = w.during(budgetWork)
+	return on, s, err
+}
+
+// budgetRow is the row of ratios with and without a recorder.
+func budgetRow(what, reach string, cpu, took, p99 []float64, last summary) row {
 	slices.Sort(cpu)
 	note := fmt.Sprintf("%.2f to %.2f; of the time %.2f, of its p99 %.2f", cpu[len(cpu)/4], cpu[len(cpu)-1-len(cpu)/4], median(took), median(p99))
 	if b := last.Budget; b != nil {
