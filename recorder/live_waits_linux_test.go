@@ -153,7 +153,8 @@ func TestADumpOfLongCallsSaysWhatThreadsWaitedFor(t *testing.T) {
 	dumpOfWaits(t, func(j *judged) bool { return true }, "--min", "500us")
 }
 
-// dumpOfWaits makes an ordinary user's dumps of the target "waits" until one has enough of all kinds, as its places say, and enough.
+// dumpOfWaits makes an ordinary user's dumps of the target "waits" until one has ten waits of each kind and knows the places of four in five of
+// them; enough may ask for more.
 func dumpOfWaits(t *testing.T, enough func(*judged) bool, flags ...string) (file string, truth map[string]uint64) {
 	needLive(t, realtest.Superuser)
 	s := &strangers{t: t, home: realtest.StrangersFolder(t), env: os.Environ()}

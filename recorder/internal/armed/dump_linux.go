@@ -324,7 +324,7 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 		}
 		for i, part := range append([][]reel.Event{cut.open}, cut.events...) {
 			if h := cut.chunk(i - 1); h != nil {
-				if err := a.writeChunk(t, h, values, names); err != nil {
+				if err := to.writeChunk(h); err != nil {
 					return err
 				}
 				continue
@@ -342,23 +342,23 @@ func (a *Loop) writeThreads(w *catalogued, win window, threads []*threadRuns, ca
 	return nil
 }
 
-// remember keeps which of a thread's calls took long, and what they were about, and returns the other payloads.
-func (a *Loop) remember(t *threadRuns, events []reel.Event, payloads []ring.Payload) []ring.Payload {
-	if a.WaitCalls == nil {
+// remember keeps which of the thread's calls took long, and what they were about, and returns the other payloads.
+func (d dumpedThread) remember(events []reel.Event, payloads []ring.Payload) []ring.Payload {
+	if d.a.WaitCalls == nil {
 		return payloads
 	}
-	kept, rest := a.WaitCalls.Take(events, payloads)
-	t.kept = append(t.kept, kept...)
+	kept, rest := d.a.WaitCalls.Take(events, payloads)
+	d.t.kept = append(d.t.kept, kept...)
 	return rest
 }
 
-// writeChunk writes what the store has of a thread as it is, with the values of its events.
-func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names names) error {
+// writeChunk writes what the store has of the thread as it is, with the values of its events.
+func (d dumpedThread) writeChunk(h *past.Chunk) error {
 	events, at, payloads := h.Carrying()
-	payloads = a.remember(t, events, payloads)
-	sets, describe := values.Decode(events, payloads)
+	payloads = d.remember(events, payloads)
+	sets, describe := d.values.Decode(events, payloads)
 	if len(sets) > 0 {
-		if err := names.Translate(events); err != nil {
+		if err := d.names.Translate(events); err != nil {
 			return err
 		}
 		if err := describe(events); err != nil {
@@ -371,7 +371,7 @@ func (a *Loop) writeChunk(t *threadRuns, h *past.Chunk, values Decoder, names na
 		s.Function, s.AtReturn, s.Time, s.SP = e.ID(), e.IsExit(), e.Time, e.SP
 		s.Number = uint64(at[s.Number])
 	}
-	return h.AppendTo(t.w, sets)
+	return h.AppendTo(d.t.w, sets)
 }
 
 // marks are the passings of markers in a window, in order of time, with what they carry.
@@ -448,7 +448,7 @@ func (d dumpedThread) Append(events []reel.Event) error { return d.AppendWith(ev
 
 // AppendWith writes events with the values that they carry.
 func (d dumpedThread) AppendWith(events []reel.Event, payloads []ring.Payload) error {
-	payloads = d.a.remember(d.t, events, payloads)
+	payloads = d.remember(events, payloads)
 	sets, describe := d.values.Decode(events, payloads)
 	if err := d.names.Translate(events); err != nil {
 		return err

@@ -123,17 +123,15 @@ func (r *Rest) writeThreads(w *catalogued, functions *tables.Late, d *reel.Dump)
 		for _, part := range cut.events {
 			last = max(last, part[len(part)-1].Time)
 		}
+		to := namedThread{t.w, names}
 		if r.Note.Min > 0 {
-			if err := t.writeLong(&cut, namedThread{t.w, names}, r.Note.Min); err != nil {
+			if err := t.writeLong(&cut, to, r.Note.Min); err != nil {
 				return last, err
 			}
 			continue
 		}
 		for _, part := range append([][]reel.Event{cut.open}, cut.events...) {
-			if err := names.Translate(part); err != nil {
-				return last, err
-			}
-			if err := t.w.Append(part); err != nil {
+			if err := to.Append(part); err != nil {
 				return last, err
 			}
 		}
