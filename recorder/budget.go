@@ -10,6 +10,9 @@ type Budget struct {
 	Keep []string
 	// CountOff has the calls of functions that are not recorded counted by samples.
 	CountOff bool
+	// Naps lets who reads the rings keep its processor of Go's scheduler while it rests for milliseconds, so that Go's monitor isn't woken each
+	// time. Who sets it has given the program one more of these for each recording, by runtime.GOMAXPROCS.
+	Naps bool
 }
 
 // LeastBudget is the smallest Budget.Share: below it nothing could be measured.

@@ -30,7 +30,7 @@ func (r *recording) newMoments(making *probes.Maker) *moments {
 	m.Loop = armed.New(armed.Config{Target: r.s, Triggers: r.triggers, Functions: r.functions.(*tables.Late), Values: dumpValues{r.captures}, WaitCalls: r.waitCalls, Marks: m.marks, Making: making,
 		Switches: r.switches, Folder: out.folder, Catalog: &out.catalog, Couple: out.couple, Keep: o.Keep, Max: o.Max, Memory: int(r.past), Began: r.began,
 		Scheduler: out.moments,
-		Pauses:    r.paused.within, Offs: r.offWithin, Budget: r.budgetNow, Tally: r.newTally(),
+		Pauses:    r.paused.within, Offs: r.offWithin, Budget: r.budgetNow, Tally: r.newTally(), Naps: r.opt.Budget.Naps,
 		TicksPerSecond: r.set.TicksPerSecond, Min: r.set.Min, Begun: m.begun, Dumped: m.dumped, Progress: m.progress, Notice: r.notice})
 	return m
 }

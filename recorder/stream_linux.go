@@ -20,7 +20,7 @@ func (r *recording) newReader(making *probes.Maker, family family) reader {
 		return r.newMoments(making)
 	}
 	return &stream{r, collect.New(collect.Config{Target: r.s, Sink: r.out.sink(), Functions: r.functions, Values: r.values, WaitCalls: r.waitCalls, Marks: r.marked,
-		GoMarks: r.isGo() && !r.markers.Empty(), Tally: r.newTally(), Began: r.began, Since: r.since,
+		GoMarks: r.isGo() && !r.markers.Empty(), Tally: r.newTally(), Naps: r.opt.Budget.Naps, Began: r.began, Since: r.since,
 		Making: making, Switches: r.switches, Processes: family, Threads: r.opt.Filters.Threads, Off: r.keptOff, Min: r.set.Min,
 		Chunks: r.set.Chunks, GoesOn: r.opt.Follow, Said: r.obeys(), Notice: r.notice, Progress: r.tellCollected})}
 }

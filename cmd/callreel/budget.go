@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -31,8 +32,13 @@ func (f *budgetFlags) wrong() string {
 	return ""
 }
 
-func (f *budgetFlags) budget() recorder.Budget {
-	return recorder.Budget{Share: float64(f.share), Keep: f.keep, CountOff: f.countOff}
+// budget is what the flags say, for so many recordings of this program at once. With a budget each has a processor of Go's scheduler to keep.
+func (f *budgetFlags) budget(recordings int) recorder.Budget {
+	naps := f.share > 0
+	if naps {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + recordings)
+	}
+	return recorder.Budget{Share: float64(f.share), Keep: f.keep, CountOff: f.countOff, Naps: naps}
 }
 
 // percent is a share, given as 2% or 0.5%.

@@ -241,7 +241,7 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Paused: f.paused, Lazy: f.laziness(), Follow: f.follow,
 		Scheduling: f.scheduling(),
-		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(),
+		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(1 + len(f.armed.with)),
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Markers: f.markers.markers, Pairs: f.markers.pairs, Imports: f.imports.imports,
 		Tool:    "callreel " + versionText(),

@@ -154,7 +154,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, Budget: f.budget.budget(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, Budget: f.budget.budget(1), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

@@ -74,10 +74,8 @@ func (c *compactor) run(ctx context.Context) {
 	chunks := c.a.snapshots.Chunks()
 	longest := max(compactLeast, min(compactLongest, compactLongest*time.Duration(chunks)/compactChunks))
 	wait, last := longest, time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
-		if !c.rest(ctx, timer, wait) {
+		if !c.rest(ctx, wait) {
 			return
 		}
 		rounds := &c.a.Switches.Rounds
@@ -112,7 +110,7 @@ func (c *compactor) run(ctx context.Context) {
 }
 
 // rest waits so long, or until many chunks have been filled where that is to be known soon, or somebody waits for a round. It returns false if ctx ends.
-func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Duration) bool {
+func (c *compactor) rest(ctx context.Context, wait time.Duration) bool {
 	wait = max(wait, compactLeast)
 	step := wait
 	if c.a.Tally != nil {
@@ -120,11 +118,8 @@ func (c *compactor) rest(ctx context.Context, timer *time.Timer, wait time.Durat
 	}
 	many := uint64(max(1, c.a.snapshots.Chunks()/peekPart))
 	for ; wait > 0 && c.a.snapshots.Moved() < many && !c.a.Switches.Rounds.Awaited(); wait -= step {
-		timer.Reset(pace.Rest(time.Now(), min(step, wait)))
-		select {
-		case <-ctx.Done():
+		if pace.Wait(ctx, pace.Rest(time.Now(), min(step, wait)), c.a.Naps); ctx.Err() != nil {
 			return false
-		case <-timer.C:
 		}
 	}
 	return ctx.Err() == nil

@@ -28,6 +28,8 @@ type Config struct {
 	Switches *probes.Switches
 	// Tally counts calls by function; nil if nobody asks.
 	Tally *budget.Tally
+	// Naps says that there is a processor of Go's scheduler to keep while the rings aren't looked at.
+	Naps bool
 	// Overdue says what threads do while calls take long that triggers are about; nil if nobody is to be asked.
 	Overdue *overdue.Watch
 	Folder  Folder

@@ -55,6 +55,8 @@ type Config struct {
 	Processes Processes
 	// Tally counts calls by function; nil if nobody asks.
 	Tally *budget.Tally
+	// Naps says that there is a processor of Go's scheduler to keep between rounds.
+	Naps bool
 	// Overdue says what threads do that have written nothing for long; nil if nobody is to be asked. It needs a Tally. TicksPerSecond is the
 	// events' clock.
 	Overdue        *overdue.Watch
@@ -319,10 +321,7 @@ func (d *Collector) Run(ctx context.Context) error {
 			return err
 		}
 		rest = pace.Rest(now, rest)
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(rest, minRest)):
-		}
+		pace.Wait(ctx, max(rest, minRest), d.Naps)
 	}
 }
 
