@@ -14,9 +14,9 @@ const longestNap = 2 * Step
 // Wait rests for d, or until ctx ends. With nap a short rest is one that Go's scheduler isn't told of: it doesn't notice ctx, and may end early.
 //
 // A goroutine that rests gives its processor (a P of Go's scheduler) back. If it was the last that did anything, Go's monitor, sysmon, goes to
-// sleep until the next timer. So it is woken together with each loop that rests for a millisecond, and stays awake for another look or two of its
-// own: it slept and woke 1,600 times a second beside a loop that did so a thousand times. Who naps keeps the processor meanwhile: there must be one more of them than
-// others need, see runtime.GOMAXPROCS. What stops the world interrupts a nap by the signal that is for loops without calls.
+// sleep until the next timer. So it is woken together with each loop that rests for a millisecond, and looks around once or twice more. Who naps
+// keeps the processor meanwhile: there must be one more of them than others need, see runtime.GOMAXPROCS. What stops the world interrupts a nap
+// by the signal that is for loops without calls.
 func Wait(ctx context.Context, d time.Duration, nap bool) {
 	if nap && d <= longestNap {
 		ts := unix.NsecToTimespec(int64(max(d, 0)))
