@@ -39,8 +39,9 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 func TestNapsLetTheWorldStop(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int)
+	began, ended := make(chan bool), make(chan int)
 	go func() {
+		close(began)
 		n := 0
 		for ctx.Err() == nil {
 			Wait(ctx, longestNap, true)
@@ -48,6 +49,7 @@ func TestNapsLetTheWorldStop(t *testing.T) {
 		}
 		ended <- n
 	}()
+	<-began
 	const collections = 50
 	for range collections {
 		runtime.GC()
