@@ -10,6 +10,9 @@ import (
 	"github.com/callreel/callreel/internal/guest"
 )
 
+// Emulated says whether the processor is: clocks that the kernel reads one after the other differ by more there.
+func Emulated() bool { return os.Getenv(guest.EmulatedVar) != "" }
+
 // BuildGo builds a Go program of testdata/targets, without C code, by go build with flags, and returns its path. One that was built before is taken
 // from the folder that guest.GoProgramsVar names.
 func BuildGo(t testing.TB, target string, flags ...string) string {

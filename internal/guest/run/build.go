@@ -36,7 +36,7 @@ func (c *config) build(ctx context.Context, dir string, patterns []string) (*bui
 		return nil, err
 	}
 	b.files = append(b.files, callreel)
-	env := []string{"CALLREEL=" + callreel}
+	env := []string{"CALLREEL=" + callreel, guest.EmulatedVar + "=1"}
 	if ci := os.Getenv("CI"); ci != "" { // there, too, a test may not skip because a program is missing
 		env = append(env, "CI="+ci)
 	}
