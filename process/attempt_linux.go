@@ -83,7 +83,7 @@ func (s *Stopped) attempt(end time.Time, fn func(*Stopped) error) (took time.Dur
 	err = onTracerThread(func() (bool, error) {
 		defer foremost.Come(foremostFor)()
 		err := func() error {
-			s.Since = time.Now()
+			s.Since, s.until = time.Now(), end
 			defer s.letGo(&took)
 			if err := s.stopAll(end); err != nil {
 				s.rememberRestarts()

@@ -46,7 +46,7 @@ func readMaps(path string, memory int64) ([]Mapping, error) {
 // of a process that may take DefaultMemory. The process need not be one that could be
 // opened.
 func VisitMaps(pid int, visit func(*Mapping) bool) error {
-	f, err := os.Open(procPath(pid, "maps"))
+	f, err := os.Open(taskPath(pid, viewOf(pid), "maps"))
 	if err != nil {
 		return goneError(pid, err)
 	}

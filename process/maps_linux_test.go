@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -83,5 +84,45 @@ func TestWhatAProcessTellsOfItselfIsBounded(t *testing.T) {
 		if strings.HasSuffix(m.Path, "/file") && strings.Count(m.Path, "\n") < 15*250 {
 			t.Errorf("path %q", m.Path)
 		}
+	}
+}
+
+// Where the leader has ended others show the memory; of a process that has ended nothing is seen.
+func TestMappingsAreVisitedWithoutALeader(t *testing.T) {
+	g := startTarget(t, build(t, "states.c", "gcc"), "leaderless")
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if st, err := readStat(g.pid(), g.pid()); err != nil {
+			t.Fatal(err)
+		} else if st.state == 'Z' {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("its leader hasn't ended")
+		}
+	}
+	seen, code := 0, 0
+	if err := VisitMaps(g.pid(), func(m *Mapping) bool {
+		if seen++; strings.Contains(m.Path, "states") && m.Perm&PermExec != 0 {
+			code++
+		}
+		return true
+	}); err != nil || code == 0 {
+		t.Errorf("%d mappings, %d of its code, %v", seen, code, err)
+	}
+	zombie := exec.Command("true")
+	if err := zombie.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = zombie.Wait() }()
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if st, err := readStat(zombie.Process.Pid, zombie.Process.Pid); err == nil && st.state == 'Z' {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("it hasn't ended")
+		}
+	}
+	if err := VisitMaps(zombie.Process.Pid, func(*Mapping) bool { t.Error("a mapping of a zombie"); return false }); err != nil && !errors.Is(err, ErrNoProcess) {
+		t.Error(err)
 	}
 }

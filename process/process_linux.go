@@ -395,13 +395,16 @@ func (p *Process) threadInfo(tid int) (ThreadInfo, error) {
 // others go on, only theirs show the program and its memory.
 func (p *Process) path(name string) string { return procPath(p.view(), name) }
 
-// view returns the ID of a thread that has not ended: the leader if it can be.
-func (p *Process) view() int {
-	if st, err := readStat(p.pid, p.pid); err != nil || st.state != 'Z' {
-		return p.pid
+// view is viewOf the process.
+func (p *Process) view() int { return viewOf(p.pid) }
+
+// viewOf returns the ID of a process's thread that has not ended: the leader if it can be.
+func viewOf(pid int) int {
+	if st, err := readStat(pid, pid); err != nil || st.state != 'Z' {
+		return pid
 	}
-	if tid := liveThread(p.pid); tid != 0 {
+	if tid := liveThread(pid); tid != 0 {
 		return tid
 	}
-	return p.pid
+	return pid
 }

@@ -61,6 +61,7 @@ func (t *Thread) letGoFrom(r report) {
 	default:
 		t.s.leftover = true // it has made another thread, which is ours as well
 	}
+	t.ordered = false
 	if detach(t.TID, signal) != nil {
 		t.ended, t.s.leftover = true, true
 	}

@@ -56,6 +56,7 @@ var endsWithEINTROnSockets = map[uint64]bool{
 // order tells a thread to stop. The only failure is that it has ended, and who waits for the stop sees that.
 func (t *Thread) order() {
 	arch.noteCall(t)
+	t.ordered = true
 	_ = interrupt(t.TID)
 }
 

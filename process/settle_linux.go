@@ -17,13 +17,16 @@ import (
 // stop, which it obeys before it runs a single instruction: a signal that was
 // being delivered reaches its handler, a system call that reported an event ends.
 func (s *Stopped) settle(t *Thread, deadline time.Time) error {
-	return s.await(t, deadline, func(r report) (bool, error) {
-		if r.event == unix.PTRACE_EVENT_STOP {
-			t.groupStop = r.signal != int(unix.SIGTRAP)
-			return true, nil
-		}
-		return false, s.sendOn(t, r)
-	})
+	return s.await(t, deadline, t.inEventStop)
+}
+
+// inEventStop is settle's judge of what a thread reports.
+func (t *Thread) inEventStop(r report) (bool, error) {
+	if r.event == unix.PTRACE_EVENT_STOP {
+		t.groupStop = r.signal != int(unix.SIGTRAP)
+		return true, nil
+	}
+	return false, t.s.sendOn(t, r)
 }
 
 // sendOn lets a thread finish what it reported and stop again at once.
@@ -43,6 +46,7 @@ func (s *Stopped) sendOn(t *Thread, r report) error {
 		s.execed = true
 		takeExec(t.TID)
 	}
+	t.ordered = true
 	_ = interrupt(t.TID)
 	if err := resume(t.TID, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("process %d: thread %d: continue: %w", s.p.pid, t.TID, err)
@@ -58,7 +62,7 @@ func (s *Stopped) adopt(tid int) {
 		return
 	}
 	if _, err := os.Stat(taskPath(s.p.pid, tid, "stat")); err == nil {
-		s.add(tid)
+		s.add(tid).ordered = true // by the kernel
 		return
 	}
 	stranger := &Thread{TID: tid, s: s}
@@ -71,25 +75,11 @@ func (s *Stopped) adopt(tid int) {
 // wanted; judge sends it on otherwise. A thread that ended is marked, no error.
 func (s *Stopped) await(t *Thread, deadline time.Time, judge func(report) (bool, error)) error {
 	for tries := 0; ; tries++ {
-		r, ok, err := peek(t.TID)
+		told, err := s.look(t, judge)
 		switch {
-		case errors.Is(err, unix.ECHILD):
-			t.stopped, t.ended = false, true
-			return nil
-		case err != nil:
-			return fmt.Errorf("process %d: wait for thread %d: %w", s.p.pid, t.TID, err)
-		case ok && r.exited:
-			t.markEnded()
-			return nil
-		case ok:
-			stopped, err := judge(r)
-			if err != nil {
-				return err
-			}
-			if stopped {
-				t.stopped, t.haveRegs = true, false
-				return nil
-			}
+		case err != nil || t.stopped || t.ended:
+			return err
+		case told:
 			tries = 0
 			continue
 		}
@@ -100,6 +90,31 @@ func (s *Stopped) await(t *Thread, deadline time.Time, judge func(report) (bool,
 		}
 		pause(tries)
 	}
+}
+
+// look takes what t has reported, if it has (told): afterwards it is stopped, ended, or sent on by judge.
+func (s *Stopped) look(t *Thread, judge func(report) (bool, error)) (told bool, err error) {
+	t.stopped = false
+	r, ok, err := peek(t.TID)
+	switch {
+	case errors.Is(err, unix.ECHILD):
+		t.ended = true
+	case err != nil:
+		return false, fmt.Errorf("process %d: wait for thread %d: %w", s.p.pid, t.TID, err)
+	case ok && r.exited:
+		t.markEnded()
+	case ok:
+		stopped, err := judge(r)
+		if err != nil {
+			return true, err
+		}
+		if stopped {
+			t.stopped, t.haveRegs, t.ordered = true, false, false
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
 }
 
 // overdue says whether waiting for t is over since it has ended unseen, and returns

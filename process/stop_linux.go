@@ -26,6 +26,7 @@ type Stopped struct {
 	sighted  map[int]sighting // threads as they were before the stop
 	patience *patience        // while the threads are being stopped by Stop
 	execed   bool
+	until    time.Time // how long what sleeps uninterruptibly is waited for to be let go, see letGoLate
 	leftover bool      // something only the tracer's end can let go
 	maps     []Mapping // as they were when first needed in this stop
 	release  bool
@@ -184,7 +185,11 @@ func (s *Stopped) settleAll(deadline time.Time) error {
 		if t.ended {
 			continue
 		}
-		if err := t.keepRestartable(); err != nil {
+		err := t.keepRestartable()
+		if errors.Is(err, ErrReleased) { // it was killed meanwhile
+			err = s.settle(t, deadline)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -200,6 +205,7 @@ func (s *Stopped) seizeNew(deadline time.Time) (bool, error) {
 	}
 	first, fresh := len(s.threads) == 0, false
 	var orders []int
+	defer s.letExecsEnd()()
 	for _, tid := range tids {
 		if t := s.byTID[tid]; t != nil && !t.ended || s.sighted[tid].worker {
 			continue
@@ -264,7 +270,7 @@ func (s *Stopped) seizeOne(tid int) (bool, error) {
 	switch {
 	case status.TracerPID == unix.Gettid():
 		// Born to a seized thread, so the kernel has seized and stopped it.
-		s.add(tid)
+		s.add(tid).ordered = true
 		return false, nil
 	case status.TracerPID != 0:
 		return false, checkTracer(s.p.pid, status)
@@ -327,7 +333,7 @@ func (s *Stopped) Thread(tid int) *Thread {
 func (s *Stopped) letGo(took *time.Duration) {
 	s.release = true
 	for _, t := range s.threads {
-		if !t.anew {
+		if !t.anew && !t.ordered {
 			t.letGo()
 		}
 	}
@@ -337,6 +343,7 @@ func (s *Stopped) letGo(took *time.Duration) {
 			t.reenter()
 		}
 	}
+	s.letGoLate()
 }
 
 func (t *Thread) letGo() {

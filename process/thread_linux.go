@@ -16,6 +16,7 @@ type Thread struct {
 	haveRegs  bool
 	stopped   bool
 	ended     bool
+	ordered   bool // it was told to stop, by us or since it was born to one that we trace, and hasn't been seen to
 	groupStop bool
 	anew      bool   // it begins its system call again when it is let go, see reenter
 	returnsTo uint64 // see ReturnsTo

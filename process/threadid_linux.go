@@ -88,8 +88,11 @@ func (t *Thread) storeThreadID() error {
 	addr, size, ok := arch.storeOfResult(code[:n], regs)
 	if !ok || !nearThreadPointer(addr, regs.ThreadPointer()) {
 		_, err := t.Nudge(maxStoreNudges, func(*Regs) bool {
-			_, err := t.s.TIDOffset()
-			return err == nil
+			if _, err := t.s.TIDOffset(); err == nil {
+				return true
+			}
+			described, err := t.s.DescribesThreads()
+			return described && err == nil
 		})
 		return err
 	}

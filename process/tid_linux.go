@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -12,27 +13,13 @@ const tidSearchSize = 0x1000
 // TIDOffset finds the offset from the thread pointer at which the C library keeps a
 // thread's own ID, a 32-bit number as the target sees it, the same for all
 // threads that run its code. ErrNoThreadID if there is none, as in Go programs without
-// cgo, or if several would do and none is known.
+// cgo, or if several would do and none is known, or if DescribesThreads.
 func (s *Stopped) TIDOffset() (int32, error) {
 	var offsets []int32
 	looked := 0
-	for _, t := range s.threads {
-		if !t.stopped {
-			continue
-		}
-		id, base, err := t.identity()
-		if err != nil {
-			return 0, err
-		}
-		if base == 0 {
-			if info, err := t.Info(); err != nil {
-				return 0, err
-			} else if info.Worker {
-				continue // the kernel's own, which runs no code of the program's
-			}
-			return 0, fmt.Errorf("process %d: %w: thread %d has no thread pointer", s.p.pid, ErrNoThreadID, t.TID)
-		}
-		kept, ok := offsets, false
+	err := s.identities(func(id uint32, base uint64) bool {
+		var kept []int32
+		var ok bool
 		if looked == 0 {
 			kept, ok = s.p.tidOffsets(base, id)
 		} else {
@@ -42,6 +29,10 @@ func (s *Stopped) TIDOffset() (int32, error) {
 			offsets = kept
 			looked++
 		}
+		return true
+	})
+	if err != nil {
+		return 0, err
 	}
 	for _, off := range arch.tidOffsets() {
 		if slices.Contains(offsets, off) {
@@ -49,9 +40,59 @@ func (s *Stopped) TIDOffset() (int32, error) {
 		}
 	}
 	if len(offsets) == 1 {
-		return offsets[0], nil
+		// Of a thread whose descriptor happens to be near; the next one's is somewhere else.
+		if described, err := s.DescribesThreads(); err != nil {
+			return 0, err
+		} else if !described {
+			return offsets[0], nil
+		}
 	}
 	return 0, fmt.Errorf("process %d: %w: %d threads looked at, %d places in common", s.p.pid, ErrNoThreadID, looked, len(offsets))
+}
+
+// DescribesThreads says whether each thread that runs the program's code has its own ID in a descriptor, see [DescriptorAt].
+func (s *Stopped) DescribesThreads() (bool, error) {
+	looked, all := 0, true
+	err := s.identities(func(id uint32, base uint64) bool {
+		var word [8]byte
+		at := uint64(0)
+		if s.p.ReadUpTo(word[:], base+DescriptorAt) == len(word) {
+			at = binary.LittleEndian.Uint64(word[:])
+		}
+		all = at != 0 && s.p.ReadUpTo(word[:4], at+DescriptorID) == 4 && binary.LittleEndian.Uint32(word[:4]) == id
+		looked++
+		return all
+	})
+	if errors.Is(err, ErrNoThreadID) {
+		return false, nil
+	}
+	return err == nil && all && looked > 0, err
+}
+
+// identities calls visit with the ID and the thread pointer of each thread that runs the program's code, until it returns false. ErrNoThreadID if
+// one has no thread pointer.
+func (s *Stopped) identities(visit func(id uint32, base uint64) bool) error {
+	for _, t := range s.threads {
+		if !t.stopped {
+			continue
+		}
+		id, base, err := t.identity()
+		if err != nil {
+			return err
+		}
+		if base == 0 {
+			if info, err := t.Info(); err != nil {
+				return err
+			} else if info.Worker {
+				continue // the kernel's own, which runs no code of the program's
+			}
+			return fmt.Errorf("process %d: %w: thread %d has no thread pointer", s.p.pid, ErrNoThreadID, t.TID)
+		}
+		if !visit(id, base) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // identity returns the thread's ID as the target sees it, and its thread pointer, 0

@@ -174,6 +174,9 @@ type FirstStack struct {
 // FirstStack returns ErrUnsupported.
 func (*Stopped) FirstStack() (FirstStack, error) { return FirstStack{}, ErrUnsupported }
 
+// DescribesThreads returns ErrUnsupported.
+func (*Stopped) DescribesThreads() (bool, error) { return false, ErrUnsupported }
+
 // TIDOffset returns ErrUnsupported.
 func (*Stopped) TIDOffset() (int32, error) { return 0, ErrUnsupported }
 
