@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 )
@@ -384,9 +386,11 @@ func (p *programs) waker() asm.Instructions {
 			asm.Ja.Label("known"),
 		})
 	}
-	return append(code,
-		asm.Mov.Imm(asm.R9, WakerUnknown).WithSymbol("unknown"),
-		asm.Mov.Imm(asm.R0, 0).WithSymbol("known"))
+	// The kernel takes no program with instructions that nothing leads to: on some processors both are always found.
+	if len(p.preempt) == 0 || slices.ContainsFunc(code, func(i asm.Instruction) bool { return i.Reference() == "unknown" }) {
+		code = append(code, asm.Mov.Imm(asm.R9, WakerUnknown).WithSymbol("unknown"))
+	}
+	return append(code, asm.Mov.Imm(asm.R0, 0).WithSymbol("known"))
 }
 
 // woken is the program at sched_wakeup(task): the task is among those that may run. That and its switches are told under

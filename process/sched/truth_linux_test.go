@@ -3,9 +3,11 @@ package sched_test
 import (
 	"math"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/callreel/callreel/internal/realtest"
 	"github.com/callreel/callreel/internal/ticks"
 	"github.com/callreel/callreel/process/sched"
 )
@@ -23,8 +25,11 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 	each(t, func(t *testing.T, o sched.Options) {
 		p := target(t, "waits", "3", "400")
 		w := watch(t, on(o, p), often)
+		began, took := mark(), machineStole(t)
 		p.Go()
 		p.WaitLine("done")
+		rate := rateSince(began)
+		took = machineStole(t) - took
 		got := w.end()
 		got.wantOrder(t)
 		stamps := numbers(t, p, "wait")
@@ -35,7 +40,8 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 		for _, s := range stamps {
 			byThread[int(s[0])] = append(byThread[int(s[0])], s)
 		}
-		numbersRight, long, early := 0, uint64(0), uint64(0)
+		untold := time.Duration(runtime.NumCPU()) * 10 * time.Millisecond // what the host took is told in ticks of 10 ms
+		numbersRight, long, early, late, endless := 0, uint64(0), uint64(0), uint64(0), uint64(0)
 		for tid, waits := range byThread {
 			events := got.events[tid]
 			first, last := waits[0][1], waits[len(waits)-1][2]
@@ -57,21 +63,27 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 				for end < len(events) && events[end].Kind != sched.In {
 					end++
 				}
-				if end == len(events) || events[end].Time > waits[k][2]+clockError {
+				if end == len(events) {
+					endless++
+				} else if by := events[end].Time - min(events[end].Time, waits[k][2]); by > clockError {
 					long++
+					late += by
 				}
 				if e.Syscall == int32(waits[k][3]) {
 					numbersRight++
 				}
 			}
-			// On a busy machine a wait may be over before its thread has left the processor.
-			if n := got.count(tid, sched.Blocked); n < len(waits)*98/100 {
+			// On a busy machine a wait may be over before its thread has left the processor, more so where the host takes that.
+			if n := got.count(tid, sched.Blocked); n < len(waits)*95/100-int(took/time.Millisecond) {
 				t.Errorf("thread %d: blocked %d times in %d waits", tid, n, len(waits))
 			}
 		}
+		if endless > got.stats.Odd+uint64(len(stamps)/100) {
+			t.Errorf("%d waits have no end", endless)
+		}
 		// Time that the machine's host took within a stint is told at its beginning.
-		if long > got.stats.Odd+uint64(len(stamps)/100) {
-			t.Errorf("%d waits weren't over when they were", long)
+		if long > got.stats.Odd+uint64(len(stamps)/100) && float64(late)/rate > (took+untold).Seconds() {
+			t.Errorf("%d waits weren't over when they were, by %.6f s in all; the host took %v", long, float64(late)/rate, took)
 		}
 		if early > got.stats.Odd+uint64(len(stamps)/100) {
 			t.Errorf("%d waits began before they did", early)
@@ -141,10 +153,11 @@ func TestSumsAgreeWithTheKernels(t *testing.T) {
 		}
 		p := target(t, "mixed", seconds)
 		w := watch(t, on(o, p), often)
-		began := mark()
+		began, took := mark(), machineStole(t)
 		p.Go()
 		p.WaitLine("done")
 		rate := rateSince(began)
+		took = machineStole(t) - took
 		got := w.end()
 		got.wantOrder(t)
 		if len(got.sums) < 8 {
@@ -161,10 +174,15 @@ func TestSumsAgreeWithTheKernels(t *testing.T) {
 			// that is woken preempts another, it counts the way there, some microseconds, as the woken one's. perf's events are
 			// further from where it counts: 5 to 6 microseconds were seen on a quiet virtual machine, 17 on a busy one.
 			each := 5e-6
-			if !w.WakeUps() {
+			slack := 0.010 + unknown
+			if !w.WakeUps() { // and what the host took is the thread's by perf's events, but not by the kernel's count
 				each = 20e-6
+				slack += took.Seconds()
+				if realtest.Emulated() {
+					each = 400e-6
+				}
 			}
-			slack := 0.010 + each*stints + unknown
+			slack += each * stints
 			if math.Abs(ran-kernelRan) > 0.01*kernelRan+slack {
 				t.Errorf("thread %d ran %.6f s, the kernel says %.6f", tid, ran, kernelRan)
 			}

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"slices"
+	"time"
 
 	"github.com/callreel/callreel/process"
 	"github.com/callreel/callreel/recorder/internal/waitcalls"
@@ -146,22 +147,29 @@ func (j *joining) link(pid int, fd uint64, surely bool) string {
 	return o.of(pid, fd)
 }
 
-// watchedBy is what an epoll instance watches, as far as there is time for that.
-func (j *joining) watchedBy(pid int, fd uint64) (list []watched) {
+// watchedBy is what an epoll instance watches, or did a moment ago, as far as there is time for that: there may be tens of descriptors to be
+// read. The caller must not change it.
+func (j *joining) watchedBy(pid int, fd uint64) []watched {
 	d := descriptor{pid, int32(fd)}
-	fds, known := j.watch.objects.watched[d]
-	if !known {
-		if j.links == 0 {
-			return nil
-		}
-		j.links--
-		fds = process.Watched(pid, int(fd))
-		j.watch.objects.watched[d] = fds
+	if w, known := j.watch.objects.watched[d]; known {
+		return w.list
 	}
+	if j.links == 0 {
+		return nil
+	}
+	j.links--
+	began := time.Now()
+	var w watching
+	fds := process.Watched(pid, int(fd))
 	for _, fd := range fds[:min(len(fds), watchedAtOnce)] {
-		list = append(list, watched{uint64(fd), j.link(pid, uint64(fd), false)})
+		w.list = append(w.list, watched{uint64(fd), j.link(pid, uint64(fd), false)})
 	}
-	return list
+	if j.links > 0 { // else some aren't known, which the next round may change
+		now := time.Now()
+		w.until = now.Add(watchedShare * now.Sub(began))
+	}
+	j.watch.objects.watched[d] = w
+	return w.list
 }
 
 func (of *enders) add(c *waitcalls.Kept, e ender) {

@@ -176,7 +176,7 @@ func (m *Moments) catchUp(tick uint64) error {
 // spans cuts the window out. The caller holds mu.
 func (m *Moments) spans(from, to uint64, called []Called) map[*life]*span {
 	spans := map[*life]*span{}
-	m.objects.round()
+	m.objects.round(time.Now())
 	past := m.newPastCalls()
 	for _, c := range called {
 		k := m.lives.latest(who{c.PID, c.TID})

@@ -21,13 +21,14 @@ const (
 	longLook     = 10 * time.Millisecond
 	tablesShare  = 50 // at most one part in so many of the time goes into reading the tables of sockets
 	tablesRest   = 50 * time.Millisecond
+	watchedShare = 300             // the same of reading what an epoll instance watches, for each of these
 	unknownSince = 2 * time.Second // after which a socket is looked for again that had no peer and didn't listen, or wasn't there
 )
 
 // objects says what descriptors stand for.
 type objects struct {
 	links   map[descriptor]string   // of this round: a descriptor may be another file's in the next
-	watched map[descriptor][]int    // the same of what epoll instances watch
+	watched map[descriptor]watching // what epoll instances watch
 	sockets map[uint64]socketName   // by inode
 	asked   map[int]map[uint64]bool // sockets that wait to be looked for, by process
 	next    time.Time               // when tables may be read again
@@ -36,6 +37,12 @@ type objects struct {
 type descriptor struct {
 	pid int
 	fd  int32
+}
+
+// watching is what an epoll instance watches, up to when it is to be read again.
+type watching struct {
+	list  []watched
+	until time.Time
 }
 
 type socketName struct {
@@ -47,13 +54,13 @@ type socketName struct {
 }
 
 func newObjects() objects {
-	return objects{links: map[descriptor]string{}, watched: map[descriptor][]int{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
+	return objects{links: map[descriptor]string{}, watched: map[descriptor]watching{}, sockets: map[uint64]socketName{}, asked: map[int]map[uint64]bool{}}
 }
 
 // round begins anew: descriptors may have changed.
-func (o *objects) round() {
+func (o *objects) round(now time.Time) {
 	clear(o.links)
-	clear(o.watched)
+	maps.DeleteFunc(o.watched, func(_ descriptor, w watching) bool { return !now.Before(w.until) })
 }
 
 // of says what a descriptor of a process stands for now; "" if that isn't known. Nothing that the process names is opened. A socket is

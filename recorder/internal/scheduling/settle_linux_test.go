@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -170,4 +172,58 @@ func TestEndsOfConnectionsAreJoined(t *testing.T) {
 			t.Errorf("%s and %s: %v", c.in, c.out, got)
 		}
 	}
+}
+
+// What an epoll instance watches is read again when its time is over, and only then.
+func TestWhatIsWatchedIsReadAgain(t *testing.T) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(epoll)
+	var ends [4]int
+	for i := range 2 {
+		if err := unix.Pipe2(ends[2*i:2*i+2], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(ends[2*i])
+		defer unix.Close(ends[2*i+1])
+	}
+	watch := func(fd int) {
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Watch{objects: newObjects()}
+	j := w.newJoining()
+	pid := os.Getpid()
+	want := func(when string, n int) {
+		t.Helper()
+		list := j.watchedBy(pid, uint64(epoll))
+		if len(list) != n {
+			t.Fatalf("%s: %v, want %d", when, list, n)
+		}
+		for _, x := range list {
+			if x.object != w.objects.of(pid, x.fd) || !strings.HasPrefix(x.object, "pipe:[") {
+				t.Errorf("%s: %+v", when, x)
+			}
+		}
+	}
+	watch(ends[0])
+	want("at first", 1)
+	until := w.objects.watched[descriptor{pid, int32(epoll)}].until
+	watch(ends[2])
+	w.objects.round(until.Add(-1))
+	want("before its time is over", 1)
+	w.objects.round(until)
+	want("afterwards", 2)
+
+	j.links = 1 // for the instance itself: what its descriptors are isn't known then
+	w.objects.round(time.Now().Add(time.Hour))
+	if list := j.watchedBy(pid, uint64(epoll)); len(list) != 2 || list[0].object != "" {
+		t.Errorf("without time: %v", list)
+	}
+	j.links = linksAtOnce
+	w.objects.round(time.Now())
+	want("in the next round", 2)
 }

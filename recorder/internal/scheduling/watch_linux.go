@@ -133,7 +133,7 @@ func (w *Watch) takeAll(last bool) (map[int]map[uint64]bool, error) {
 	if w.closed || w.ending > 0 {
 		return nil, nil
 	}
-	w.objects.round()
+	w.objects.round(time.Now())
 	drain := w.watcher.Drain
 	if last {
 		drain = w.watcher.Close
