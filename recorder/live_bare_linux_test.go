@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,4 +97,38 @@ func TestAThreadWithoutAThreadPointerBesideOthersIsRecorded(t *testing.T) {
 	}
 	wantUntouched(t, p.Pid())
 	p.Finish()
+}
+
+// Threads that have their IDs in descriptors, as with Android's C library, are told apart by those; and by the kernel while they are changed.
+func TestThreadsAreToldByTheirDescriptors(t *testing.T) {
+	needLive(t)
+	const calls = 100_000
+	for name, flags := range map[string][]string{"": nil, "follow": {"--follow"}} {
+		t.Run(name, func(t *testing.T) {
+			p := realtest.Start(t, realtest.Build(t, "bare", "-DDESCRIBED"), "descriptors", "100000")
+			cycle(t, p.Pid())
+			r := realtest.StartRecording(t, slices.Concat(pidFlag(p), flags, []string{"--lossless", "-f", "leaf"})...)
+			p.Say("")
+			p.WaitLine("counted")
+			s := stop(t, r)
+			if s.Calls != 3*calls+1000 || s.Dropped != 0 {
+				t.Errorf("%d calls, %d dropped, want %d", s.Calls, s.Dropped, 3*calls+1000)
+			}
+			threads := reportOf(t, r.File).Threads
+			for _, thread := range threads {
+				want := int64(calls)
+				if thread.TID == p.Pid() {
+					want += 1000
+				}
+				if thread.Calls != want {
+					t.Errorf("thread %d made %d calls, want %d", thread.TID, thread.Calls, want)
+				}
+			}
+			if len(threads) != 3 {
+				t.Errorf("%d threads", len(threads))
+			}
+			wantUntouched(t, p.Pid())
+			p.Finish()
+		})
+	}
 }

@@ -199,6 +199,9 @@ func (a *Asm) CmpMem64Imm8(m Mem, v int8) {
 // Test is test r64, r64.
 func (a *Asm) Test(x, y Reg) { a.rr(true, y, x, 0x85) }
 
+// Test32 appends test of 32 bits.
+func (a *Asm) Test32(x, y Reg) { a.rr(false, y, x, 0x85) }
+
 // TestALImm is test r8, imm8 for one of al, cl, dl, bl.
 func (a *Asm) TestALImm(r Reg, v uint8) {
 	if r > RBX {

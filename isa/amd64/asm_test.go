@@ -144,6 +144,7 @@ var regInstructions = []struct {
 	{func(a *Asm, r, s Reg) { a.Cmp32(r, s) }, "cmp %e,%t"},
 	{func(a *Asm, r, s Reg) { a.CmpImm32(r, 0x89ABCDEF) }, "cmp %e,0x89abcdef"},
 	{func(a *Asm, r, s Reg) { a.Test(r, s) }, "test %r,%s"},
+	{func(a *Asm, r, s Reg) { a.Test32(r, s) }, "test %e,%t"},
 	{func(a *Asm, r, s Reg) { a.MovImm32(r, 0xFEDCBA98) }, "mov %e,0xfedcba98"},
 	{func(a *Asm, r, s Reg) { a.MovImm64(r, 0xFEDCBA9876543210) }, "movabs %r,0xfedcba9876543210"},
 	{func(a *Asm, r, s Reg) { a.And32Imm(r, 0xFFFF) }, "and %e,0xffff"},

@@ -13,6 +13,9 @@ import (
 // ARM64G is the register that has the goroutine.
 const ARM64G = 28
 
+// ScratchARM64 is a mask of the registers in which nothing is at a beginning and a return.
+const ScratchARM64 = 1<<16 | 1<<17 | 0x7F<<19 | 1<<27
+
 // GM is where in struct g its m is.
 const GM = gM
 

@@ -22,6 +22,10 @@ type Config struct {
 	TIDOffset int32
 	// NoTLS says that it keeps none, so that the thread is told by its stack, or by the kernel: see GateThread.
 	NoTLS bool
+	// DescriptorAt, with NoTLS, is where, from the FS base, the C library keeps a pointer to the thread's descriptor, and DescriptorID where
+	// that has the thread's kernel ID; 0 if it isn't known to do so. Where the pointer is null, or the ID less than 0, as Android's has it
+	// while it forks, the thread is told as without. Forked children that are followed are always told so.
+	DescriptorAt, DescriptorID int32
 	// Gate is the address of the 8-byte gate word in the arena's data page, within ±2 GiB of the code: the address of
 	// the slots while recording, else 0 or less, see CloseGate. The page is MADV_WIPEONFORK, so that a forked child finds 0.
 	Gate uint64

@@ -51,21 +51,25 @@ func GroupImages(images []*mapped.Image) []*Arena {
 const growth = 1 << 30
 
 // place chooses an address for the arena in the gaps of the maps: within reach, as near as can be, not where the heap or the stack grows. If there
-// is none the stack is left no more than stack bytes to grow, if that is less. taken are arenas that were placed before.
+// is none the stack is left no more than stack bytes to grow, if that is less, and then the heap what reach allows, leastHeap at least. taken are
+// arenas that were placed before.
 func (a *Arena) place(maps []process.Mapping, taken []*Arena, stack uint64) error {
-	base := a.find(maps, taken, growth)
+	base := a.find(maps, taken, growth, growth)
 	if base == 0 && stack < growth {
-		base = a.find(maps, taken, stack)
+		base = a.find(maps, taken, stack, growth)
+	}
+	if base == 0 && leastHeap < growth {
+		base = a.find(maps, taken, min(stack, growth), leastHeap)
 	}
 	if base == 0 {
-		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x to %#x)", refusal.Err, a.Size+dataSize, a.Images[0].Path, a.Lo, a.Hi)
+		return fmt.Errorf("callreel: %w: %d bytes of code find no free place in reach of %s (%#x to %#x): choose fewer functions (-f)", refusal.Err, a.Size+dataSize, a.Images[0].Path, a.Lo, a.Hi)
 	}
 	a.Base = base
 	return nil
 }
 
 // find returns such an address, 0 if there is none.
-func (a *Arena) find(maps []process.Mapping, taken []*Arena, stack uint64) uint64 {
+func (a *Arena) find(maps []process.Mapping, taken []*Arena, stack, heapGrowth uint64) uint64 {
 	const (
 		lowest = 1 << 16
 		margin = 1 << 16 // between the arena and what is there
@@ -109,7 +113,7 @@ func (a *Arena) find(maps []process.Mapping, taken []*Arena, stack uint64) uint6
 	for _, g := range gaps {
 		start, end := g.start+margin, g.end-min(g.end, margin)
 		if g.heapBelow {
-			start += growth
+			start += heapGrowth
 		}
 		if g.stackAbove {
 			end -= min(end, stack)

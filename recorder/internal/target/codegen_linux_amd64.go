@@ -10,6 +10,9 @@ func generator() codegen { return amd64.Generator{} }
 // reach is how far an arena may be from the far end of its images: what 32 bits address, with some spare.
 const reach = 1<<31 - 1<<20
 
+// leastHeap is what a heap must have to grow into: reach is far enough for all that one may want.
+const leastHeap = growth
+
 // together is how far images of one arena are apart at most.
 const together = reach / 2
 

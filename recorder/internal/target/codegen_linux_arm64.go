@@ -10,6 +10,10 @@ func generator() codegen { return arm64.Generator{} }
 // reach is how far an arena may be from the far end of its images: what B has bits for, with some spare.
 const reach = 1<<27 - 1<<20
 
+// leastHeap is what a heap must have to grow into where nothing farther away is in reach: without randomisation of addresses it begins right behind
+// the program. An allocator whose brk fails maps memory instead, as glibc's and musl's do.
+const leastHeap = 32 << 20
+
 // together is how far images of one arena are apart at most: its code may be several times as large as theirs, and has to be in reach, too.
 const together = 1 << 24
 

@@ -79,6 +79,11 @@ func (nativeThreads) identify(s *Target, st *process.Stopped) (err error) {
 	s.Runtime.TIDOffset, err = st.TIDOffset()
 	if s.Runtime.NoTLS = errors.Is(err, process.ErrNoThreadID); s.Runtime.NoTLS {
 		s.FirstStack, err = st.FirstStack()
+		described, err2 := st.DescribesThreads()
+		if s.Runtime.DescriptorAt, s.Runtime.DescriptorID = 0, 0; described {
+			s.Runtime.DescriptorAt, s.Runtime.DescriptorID = process.DescriptorAt, process.DescriptorID
+		}
+		err = errors.Join(err, err2)
 	}
 	return err
 }

@@ -68,6 +68,7 @@ func (t *partSize) took(sites int, d time.Duration) {
 func (s *Target) TakeOut(ctx context.Context, ids map[uint32]bool) (done TakenOut, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	defer s.taken.Add(1)
 	for id := range ids {
 		if s.out[id] {
 			done.Functions = append(done.Functions, id)
@@ -81,6 +82,7 @@ func (s *Target) TakeOut(ctx context.Context, ids map[uint32]bool) (done TakenOu
 func (s *Target) PutBack(ctx context.Context, ids map[uint32]bool) (done TakenOut, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	defer s.taken.Add(1)
 	err = s.inParts(ids, func(id uint32) bool { return s.out[id] }, func(p part) error { return s.putBack(ctx, p, &done) })
 	return done, err
 }
@@ -94,6 +96,20 @@ func (s *Target) Undisturbed(f func()) bool {
 	f()
 	return true
 }
+
+// WhenUndisturbed calls f as soon as no sites are written.
+func (s *Target) WhenUndisturbed(f func()) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	f()
+}
+
+// IsWritten says whether a site is in the text now, unless somebody else has changed that. It is called while no sites are written: within
+// Undisturbed or WhenUndisturbed.
+func (s *Target) IsWritten(p *stub.Patch) bool { return p.ID == 0 || !s.out[p.ID] && !s.Skipped[p.ID] }
+
+// Taken is another number each time that sites were taken out, or put back.
+func (s *Target) Taken() uint64 { return s.taken.Load() }
 
 // part is functions whose sites are written in one stop.
 type part struct {
@@ -115,20 +131,20 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool, f func(pa
 		of := s.patchesOf(a)
 		var order []uint32
 		for id, asked := range ids {
-			if asked && len(of[id]) > 0 && is(id) {
+			if asked && len(of.of(id)) > 0 && is(id) {
 				order = append(order, id)
 			}
 		}
-		slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(of[x][0], of[y][0]) })
+		slices.SortFunc(order, func(x, y uint32) int { return cmp.Compare(of.of(x)[0], of.of(y)[0]) })
 		for _, id := range order {
-			if len(now.patches)+len(of[id]) > s.partSize.sites() && len(now.patches) > 0 {
+			if len(now.patches)+len(of.of(id)) > s.partSize.sites() && len(now.patches) > 0 {
 				if err := f(now); err != nil {
 					return err
 				}
 				now = part{ids: map[uint32]bool{}}
 			}
 			now.ids[id] = true
-			for _, i := range of[id] {
+			for _, i := range of.of(id) {
 				now.patches = append(now.patches, a.Code.Patches[i])
 			}
 		}
@@ -137,31 +153,6 @@ func (s *Target) inParts(ids map[uint32]bool, is func(id uint32) bool, f func(pa
 		return nil
 	}
 	return f(now)
-}
-
-// patchesOf are the places, by function, of an arena's patches but for islands in padding, and those of functions whose sites stay. The caller
-// holds writing.
-func (s *Target) patchesOf(a *Arena) map[uint32][]int32 {
-	of := s.byFunction[a]
-	if of == nil {
-		of = map[uint32][]int32{}
-		stays := map[uint32]bool{}
-		for i := range a.Fns {
-			if fn := &a.Fns[i]; !CanTakeOut(fn) {
-				stays[fn.ID] = true
-			}
-		}
-		for i := range a.Code.Patches {
-			if p := &a.Code.Patches[i]; p.ID != 0 && !p.Island && !stays[p.ID] {
-				of[p.ID] = append(of[p.ID], int32(i))
-			}
-		}
-		if s.byFunction == nil {
-			s.byFunction = map[*Arena]map[uint32][]int32{}
-		}
-		s.byFunction[a] = of
-	}
-	return of
 }
 
 // errMoved: the text isn't what was prepared.

@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/callreel/callreel/process"
@@ -72,8 +73,10 @@ type Target struct {
 	writing sync.Mutex
 	out     map[uint32]bool // functions whose sites are taken out, by their IDs; guarded by writing, as is what follows
 
-	byFunction map[*Arena]map[uint32][]int32 // see patchesOf
+	byFunction map[*Arena]*functionPatches // see patchesOf
 	partSize   partSize
+
+	taken atomic.Uint64 // see Taken
 
 	lang       language
 	rec        *recovery.Memory     // nil when there is none

@@ -180,6 +180,7 @@ type stubSetup struct {
 	over       bool // rings in overwrite mode
 	noTLS      bool // threads are told apart by the kernel
 	stack      bool // with noTLS: but for the first, by its stack
+	described  bool // with noTLS: and by the thread's descriptor
 	predicates int  // of each function
 	says       bool // functions are markers that pause recording, and go on, in turn
 	held       bool // with says: each process by itself, as where children are followed
@@ -204,6 +205,9 @@ func (s *stubSetup) more() uint64 {
 	}
 	return 0
 }
+
+// glibcSelf is where glibc has a thread's pointer to its own descriptor (tcbhead_t, self).
+const glibcSelf = 0x10
 
 // driver is a running child with event code.
 type driver struct {
@@ -233,7 +237,12 @@ func eventCode(t *testing.T, s stubSetup, tid int32, gate uint64) (code []byte, 
 		cfg.Held = testRing + heldWord
 	}
 	cfg.Overwrite = s.over
-	cfg.NoTLS = s.noTLS
+	if cfg.NoTLS = s.noTLS; s.noTLS {
+		cfg.TIDOffset = 0 // it isn't known
+	}
+	if s.described {
+		cfg.DescriptorAt, cfg.DescriptorID = glibcSelf, tid
+	}
 	c.emitThreadID()
 	c.routines.slow = c.emitSlow()
 	if s.predicates > 0 {

@@ -39,6 +39,7 @@ func TestKeepingArgumentsKeepsEveryRegister(t *testing.T) {
 		"some threads":  {threads: true},
 		"by the kernel": {noTLS: true},
 		"by the stack":  {noTLS: true, stack: true},
+		"described":     {noTLS: true, described: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.keeps = keptForms

@@ -52,7 +52,7 @@ func (l *loaderPath) look() {
 	l.Jcc(amd64.CondBE, l.out)
 	l.CmpMem64Imm8(amd64.AtAddr(l.cfg.Gate), 0)
 	l.Jcc(amd64.CondLE, l.out)
-	l.Load32(amd64.RAX, amd64.AtFS(l.cfg.TIDOffset))
+	l.threadID(amd64.RAX)
 	l.Test(amd64.RAX, amd64.RAX) // no thread has ID 0: the descriptor isn't set up
 	l.Jcc(amd64.CondE, l.out)
 	l.Shl32Imm(amd64.RAX, 3)

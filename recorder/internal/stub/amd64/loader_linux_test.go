@@ -10,16 +10,23 @@ import (
 )
 
 // ofLoader returns a driver whose functions are the loader's.
-func ofLoader(t *testing.T) *driver {
+func ofLoader(t *testing.T, s stubSetup) *driver {
 	t.Helper()
-	d := startDriver(t, stubSetup{hook: plan.HookLoader, ids: 4})
+	s.hook, s.ids = plan.HookLoader, 4
+	d := startDriver(t, s)
 	d.mem.LetLoadsWait(true)
 	d.do("gate 1")
 	return d
 }
 
 func TestALoadWaitsForTheRecorderAndKeepsEveryRegister(t *testing.T) {
-	d := ofLoader(t)
+	for name, s := range map[string]stubSetup{"": {}, "by the kernel": {noTLS: true}, "by the descriptor": {noTLS: true, described: true}} {
+		t.Run(name, func(t *testing.T) { loadsWait(t, s) })
+	}
+}
+
+func loadsWait(t *testing.T, s stubSetup) {
+	d := ofLoader(t, s)
 	d.mem.setHeader(ring.HdrLoadAsk, 1<<62)
 	d.mem.setHeader(ring.HdrLoadMost, 1<<62)
 	var over atomic.Bool
@@ -56,7 +63,7 @@ func TestALoadDoesNotWaitForARecorderThatIsSilent(t *testing.T) {
 		"alive":  func(d *driver) { d.mem.setHeader(ring.HdrHeartbeat, 1<<63) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := ofLoader(t)
+			d := ofLoader(t, stubSetup{})
 			d.mem.setHeader(ring.HdrLoadAsk, most/16)
 			d.mem.setHeader(ring.HdrLoadMost, most)
 			prepare(d)
@@ -73,7 +80,7 @@ func TestALoadDoesNotWaitForARecorderThatIsSilent(t *testing.T) {
 
 // What was unloaded is told, and waited for by nobody; nor is anything where the gate is closed, as in a child.
 func TestALoadThatIsNoneWaitsForNobody(t *testing.T) {
-	d := ofLoader(t)
+	d := ofLoader(t, stubSetup{})
 	d.mem.setHeader(ring.HdrLoadAsk, 1<<62)
 	d.mem.setHeader(ring.HdrLoadMost, 1<<62)
 	d.mem.EndLoads(3) // but the first

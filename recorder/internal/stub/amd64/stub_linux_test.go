@@ -36,6 +36,7 @@ var templates = map[string]stubSetup{
 	"shared and asking":     {noTLS: true, shared: true, min: true},
 	"by the stack":          {noTLS: true, stack: true},
 	"shared, by the stack":  {noTLS: true, stack: true, shared: true, threads: true},
+	"by the descriptor":     {noTLS: true, described: true},
 }
 
 func TestStubsKeepEveryRegister(t *testing.T) {

@@ -26,7 +26,8 @@ const (
 	threadSaveR11 = -120
 )
 
-// emitThreadID appends the routine that finds the thread's ID, if one is wanted: EAX becomes it, flags are clobbered.
+// emitThreadID appends the routine that finds the thread's ID, if one is wanted: EAX becomes it, flags are clobbered. It is
+// looked for as on arm64.
 func (c *coder) emitThreadID() {
 	if !c.cfg.NoTLS {
 		return
@@ -35,6 +36,17 @@ func (c *coder) emitThreadID() {
 	c.routines.threadID = c.PC()
 	c.beginRoutine()
 	other := c.NewLabel()
+	if c.cfg.DescriptorAt != 0 && !c.cfg.Follow {
+		none := c.NewLabel()
+		c.Load64(amd64.RAX, amd64.AtFS(c.cfg.DescriptorAt))
+		c.Test(amd64.RAX, amd64.RAX)
+		c.Jcc(amd64.CondE, none)
+		c.Load32(amd64.RAX, amd64.At(amd64.RAX, c.cfg.DescriptorID))
+		c.Test32(amd64.RAX, amd64.RAX)
+		c.Jcc(amd64.CondS, none)
+		c.Ret()
+		c.Place(none)
+	}
 	c.Mov(amd64.RAX, amd64.RSP)
 	c.SubMem(amd64.RAX, amd64.AtAddr(c.cfg.Gate+stub.GateStack))
 	c.CmpMem(amd64.RAX, amd64.AtAddr(c.cfg.Gate+stub.GateStackSize))

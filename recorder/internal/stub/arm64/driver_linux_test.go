@@ -66,6 +66,7 @@ type stubSetup struct {
 	off        bool   // all events are switched off
 	noTLS      bool   // threads are told apart by the kernel
 	stack      bool   // with noTLS: but for the first, by its stack
+	described  bool   // with noTLS: and by the thread's descriptor
 	min        bool   // exits take back entries; of no call, as long as HdrMin is 0
 	depth      int    // how many calls are recorded in one another; 0 for any number
 	every      uint32 // one call in so many is recorded; 0 for all
@@ -142,6 +143,12 @@ func eventCode(t testing.TB, s stubSetup, gate uint64) (code []byte, funcs []uin
 	t.Helper()
 	cfg := &stub.Config{TIDOffset: s.tid, Gate: gate, Ring: testRing, Clock: s.clock, Lossless: s.lossless, Threads: s.threads, Overwrite: s.over, Lazy: s.lazy,
 		HWCap: s.machine.hwcap, HWCap2: s.machine.hwcap2, Follow: s.follow, Anchor: gate, Names: true, Loads: true, NoTLS: s.noTLS, Min: s.min}
+	if s.noTLS {
+		cfg.TIDOffset = 0 // it isn't known
+	}
+	if s.described {
+		cfg.DescriptorAt, cfg.DescriptorID = 8, 16 // as the driver has it
+	}
 	c := &coder{Asm: arm64.NewAsm(testArena, nil), cfg: cfg, routines: &routines{}, base: testArena}
 	if s.golang {
 		cfg.Go = &golang.Runtime{GoID: testGoID, ProcID: testProcID, Stacks: testRing + ring.Size(s.chunks)}

@@ -3,6 +3,7 @@ package arm64
 import (
 	"github.com/callreel/callreel/isa"
 	"github.com/callreel/callreel/isa/arm64"
+	"github.com/callreel/callreel/recorder/internal/golang"
 	"github.com/callreel/callreel/recorder/internal/ring"
 	"github.com/callreel/callreel/recorder/internal/stub"
 )
@@ -36,7 +37,7 @@ func (c *coder) goCaptured(p place, capture *stub.Capture) {
 }
 
 // goScratch are the registers in which nothing is at an entry and at a return (see goevent.go).
-const goScratch = 1<<16 | 1<<17 | 0x7F<<19 | 1<<27
+const goScratch = golang.ScratchARM64
 
 // isGoScratch says whether it is one of them.
 func isGoScratch(r isa.Reg) bool { return r < 32 && goScratch>>r&1 != 0 }

@@ -39,6 +39,8 @@ var templates = map[string]stubSetup{
 	"asking, streaming":     {noTLS: true, machine: streaming},
 	"by the stack":          {noTLS: true, stack: true, machine: oldMachine},
 	"shared, by the stack":  {noTLS: true, stack: true, shared: true, threads: true},
+	"by the descriptor":     {noTLS: true, described: true},
+	"described, shared":     {noTLS: true, described: true, shared: true, machine: oldMachine},
 	"depth":                 {depth: 50},
 	"depth, old, shared":    {depth: 50, shared: true, machine: oldMachine},
 	"inside":                {inside: 8},

@@ -56,8 +56,8 @@ func inReach(d int32) bool {
 	return d >= -256 && d <= 255 || d >= 0 && d&3 == 0 && d>>2 < 1<<12
 }
 
-// emitThreadID appends the routine that finds the thread's ID, if one is wanted: w17 becomes it, and x16 is clobbered. On the stack that the
-// kernel made it is in the gate's page, see stub.GateThread; on others the kernel is asked.
+// emitThreadID appends the routine that finds the thread's ID, if one is wanted: w17 becomes it, and x16 is clobbered. It is in the thread's
+// descriptor, if there is one. Else, on the stack that the kernel made, it is in the gate's page, see stub.GateThread; on others the kernel is asked.
 func (c *coder) emitThreadID() {
 	if !c.cfg.NoTLS {
 		return
@@ -76,6 +76,17 @@ func (c *coder) emitThreadID() {
 	c.routines.threadID = c.PC()
 	c.beginRoutine()
 	other := c.NewLabel()
+	if c.cfg.DescriptorAt != 0 && !c.cfg.Follow {
+		none := c.NewLabel()
+		c.Mrs(x17, arm64.TPIDREL0)
+		c.Cbz(x17, none)
+		c.Load(8, x17, arm64.At(x17, c.cfg.DescriptorAt))
+		c.Cbz(x17, none)
+		c.Load(4, x17, arm64.At(x17, c.cfg.DescriptorID))
+		c.Tbnz(x17, 31, none)
+		c.Ret(lr)
+		c.Place(none)
+	}
 	c.loadAt(x17, c.cfg.Gate+stub.GateStack)
 	c.AddImm(x16, sp, 0)
 	c.Sub(x16, x16, x17)

@@ -91,6 +91,7 @@ static void count(void) { __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED); }
 static void set_tls(u8 *block, u32 tid)
 {
 	*(u32 *)(block + 2048 + plan->tid) = tid;
+	*(u64 *)(block + 2048 + 8) = (u64)(block + 2048 + plan->tid - 16); /* the descriptor that has it, 16 bytes on */
 	__asm__ volatile("msr tpidr_el0, %0" ::"r"(block + 2048));
 }
 
