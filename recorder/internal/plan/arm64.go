@@ -22,6 +22,9 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 	}
 	im.cutPieces()
 	im.cover()
+	if im.Go != nil {
+		im.takeAssembly(assemblyARM64())
+	}
 	im.takeWords()
 	if err := im.markData(); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 )
 
 // A Go program's functions are planned by the rules of all, with these of their own: the entry's event comes behind the check whether the stack
-// is large enough, to which those come back that have made it larger; what is in assembly is left alone, as it may have anything in the registers that
-// an event takes; and all of a function that may leave it must have been reached.
+// is large enough, to which those come back that have made it larger; what is in assembly is left alone where it may have something in the
+// registers that an event takes (see goassembly.go); and all of a function that may leave it must have been reached.
 //
 // The one instruction that is moved from an entry is what makes the frame, or the first one of a function without a frame. If it faults there, since it
 // looks through a nil pointer, the return address is in the link register, and the runtime takes the fault for one of the caller's

@@ -114,7 +114,7 @@ func (p *wordPlanner) refuseEarly() refusal {
 			return refusal{ReasonLarge, c.start}
 		case c.linkage:
 			return refusal{ReasonLinkage, 0}
-		case c.assembly:
+		case c.assembly && !c.plain:
 			return refusal{ReasonAssembly, 0}
 		case c.overlap:
 			return refusal{ReasonOverlap, c.start}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/callreel/callreel/isa/amd64"
 	"github.com/callreel/callreel/recorder/internal/golang"
 )
 
@@ -15,31 +14,45 @@ import (
 // their own (gcWriteBarrier), or change stacks, so of these only some are taken; and of those that are local to a file, too,
 // whose address may be in a table.
 
-// goLive are registers that an event of a Go function changes, and liveFlags.
-type goLive uint8
+// goLive are registers that an event of a Go function changes, by their masks in the processor's decoder, and liveFlags.
+type goLive uint32
+
+const liveFlags goLive = 1 << 31
+
+// stepKind is where an instruction of assembly leads.
+type stepKind uint8
 
 const (
-	liveR12 goLive = 1 << iota
-	liveR13
-	liveR15
-	liveFlags
-	liveAll = liveR12 | liveR13 | liveR15 | liveFlags
+	stepOn      stepKind = iota // to the next one
+	stepEnds                    // to none: a handler gets it
+	stepReturn                  // to the caller
+	stepCall                    // to a function and back
+	stepTable                   // to one whose address may be in a table, and back
+	stepThrough                 // to one that isn't known, and back
+	stepJump                    // to another instruction, or maybe
+	stepWild                    // where isn't known
 )
 
-// liveOf are those of the registers.
-func liveOf(mask uint16) (l goLive) {
-	for i, r := range [...]amd64.Reg{amd64.R12, amd64.R13, amd64.R15} {
-		if mask&r.Mask() != 0 {
-			l |= 1 << i
-		}
-	}
-	return l
+// step is an instruction of assembly, as far as the look at it goes.
+type step struct {
+	addr, to     uint64
+	read, writes goLive // writes: surely
+	kind         stepKind
+	on           bool // maybe to the next one
+}
+
+// assemblyCode is what a processor says of assembly.
+type assemblyCode struct {
+	all goLive // the registers, and the flags
+	// steps gives those of a chunk, and the index of the first one behind the check of the stack.
+	steps func(im *Image, c *chunk) (steps []step, behindCheck int)
 }
 
 // assemblyFunc is a function in assembly being looked at.
 type assemblyFunc struct {
 	chunk int
-	insts []inst
+	steps []step
+	first int      // behind the check of the stack
 	live  []goLive // before each instruction
 	exit  goLive   // what its callers have there when it returns
 	wild  bool     // it goes where isn't known
@@ -49,6 +62,7 @@ type assemblyFunc struct {
 // assembly is all of it that a program has.
 type assembly struct {
 	im    *Image
+	all   goLive
 	fns   []*assemblyFunc // sorted by start
 	again bool            // something became live
 	table goLive          // what is live behind calls by tables: those that take the address at an index
@@ -59,15 +73,16 @@ type assembly struct {
 const maxAssembly = 2 << 20
 
 // takeAssembly finds the functions in assembly that can be probed like those of the Go compiler.
-func (im *Image) takeAssembly() {
-	a := &assembly{im: im}
+func (im *Image) takeAssembly(code assemblyCode) {
+	a := &assembly{im: im, all: code.all}
 	budget := uint64(maxAssembly)
 	for i := range im.chunks {
 		if c := &im.chunks[i]; c.assembly && c.badAt == 0 && c.end-c.start <= budget {
 			budget -= c.end - c.start
-			f := &assemblyFunc{chunk: i, insts: im.instsOf(c), table: golang.IsTableAssembly(im.name(c))}
-			f.live = make([]goLive, len(f.insts)+1)
-			f.live[len(f.insts)] = liveAll // nothing should run out of it
+			f := &assemblyFunc{chunk: i, table: golang.IsTableAssembly(im.name(c))}
+			f.steps, f.first = code.steps(im, c)
+			f.live = make([]goLive, len(f.steps)+1)
+			f.live[len(f.steps)] = a.all // nothing should run out of it
 			a.fns = append(a.fns, f)
 		}
 	}
@@ -83,25 +98,10 @@ func (im *Image) takeAssembly() {
 	}
 	for _, f := range a.fns {
 		c := &im.chunks[f.chunk]
-		if golang.IsPlainAssembly(im.name(c)) && !f.wild && f.exit == 0 && f.live[behindStackCheck(f.insts)] == 0 && a.goesWhereNothingIsLive(f) {
+		if golang.IsPlainAssembly(im.name(c)) && !f.wild && f.exit == 0 && f.live[f.first] == 0 && a.goesWhereNothingIsLive(f) {
 			c.plain = true
 		}
 	}
-}
-
-// instsOf decodes a chunk.
-func (im *Image) instsOf(c *chunk) []inst {
-	var insts []inst
-	t := im.textAt(c.start)
-	for pc := c.start; pc < c.end; {
-		in := inst{addr: pc}
-		if !t.decode(&in.Inst, pc, c.end) {
-			break
-		}
-		pc += uint64(in.Len)
-		insts = append(insts, in)
-	}
-	return insts
 }
 
 // at returns the function that holds addr, nil if it isn't in assembly, and the index of the instruction there, -1 if none begins there.
@@ -114,7 +114,7 @@ func (a *assembly) at(addr uint64) (f *assemblyFunc, k int) {
 		return nil, -1
 	}
 	f = a.fns[i]
-	if k, found = slices.BinarySearchFunc(f.insts, addr, func(in inst, addr uint64) int { return cmp.Compare(in.addr, addr) }); !found {
+	if k, found = slices.BinarySearchFunc(f.steps, addr, func(s step, addr uint64) int { return cmp.Compare(s.addr, addr) }); !found {
 		k = -1
 	}
 	return f, k
@@ -124,14 +124,14 @@ func (a *assembly) at(addr uint64) (f *assemblyFunc, k int) {
 func (a *assembly) liveAt(addr uint64) goLive {
 	if f, k := a.at(addr); f != nil {
 		if k < 0 {
-			return liveAll
+			return a.all
 		}
 		return f.live[k]
 	}
 	if k := a.im.chunkAt(addr); k >= 0 && a.im.chunks[k].start == addr && !a.im.chunks[k].assembly {
 		return 0
 	}
-	return liveAll
+	return a.all
 }
 
 // returnsTo notes what is live when the function that control goes to, by a call or a jump, returns.
@@ -144,87 +144,47 @@ func (a *assembly) returnsTo(addr uint64, live goLive) {
 
 // flow goes through a function from its end to its start, once.
 func (a *assembly) flow(f *assemblyFunc) {
-	for k := len(f.insts) - 1; k >= 0; k-- {
-		in := &f.insts[k]
-		live := f.live[k+1]
-		if in.Ends() {
-			live = 0
+	for k := len(f.steps) - 1; k >= 0; k-- {
+		s := &f.steps[k]
+		live := goLive(0)
+		if s.on {
+			live = f.live[k+1]
 		}
-		to, direct := in.Target(in.addr)
-		switch in.Kind {
-		case amd64.Return:
+		switch s.kind {
+		case stepReturn:
 			live = f.exit
-		case amd64.Call:
-			if direct { // nobody relies on a callee's writing them
-				a.returnsTo(to, live)
-				live |= a.liveAt(to)
-			}
-		case amd64.IndirectCall:
-			if in.HasMem && in.Index != amd64.NoReg && live&^a.table != 0 {
+		case stepCall: // nobody relies on a callee's writing them
+			a.returnsTo(s.to, live)
+			live |= a.liveAt(s.to)
+		case stepTable:
+			if live&^a.table != 0 {
 				a.table |= live
 				a.again = true
 			}
-		case amd64.Jump, amd64.CondJump, amd64.ShortLoop:
-			live |= a.liveAt(to)
-			if g, _ := a.at(to); g != f {
-				a.returnsTo(to, f.exit)
+		case stepJump:
+			live |= a.liveAt(s.to)
+			if g, _ := a.at(s.to); g != f {
+				a.returnsTo(s.to, f.exit)
 			}
-		case amd64.IndirectJump:
-			if to, known := f.ledTo(k); known {
-				live = a.liveAt(to)
-				a.returnsTo(to, f.exit)
-			} else {
-				live, f.wild = liveAll, true
-			}
+		case stepWild:
+			live, f.wild = a.all, true
 		}
-		if live = before(in, live); live&^f.live[k] != 0 {
+		if live = live&^s.writes | s.read; live&^f.live[k] != 0 {
 			f.live[k] |= live
 			a.again = true
 		}
 	}
 }
 
-// before is what is live before an instruction that has that live behind it.
-func before(in *inst, live goLive) goLive {
-	switch in.Kind {
-	case amd64.Syscall, amd64.Breakpoint, amd64.Undefined:
-		// The kernel, or a handler, gets all registers and flags, but does not go by these.
-		return live
-	}
-	live = live&^liveOf(in.GPRWritten()) | liveOf(in.GPRRead())
-	if in.FlagsWritten() {
-		live &^= liveFlags
-	}
-	if in.FlagsRead() {
-		live |= liveFlags
-	}
-	return live
-}
-
-// ledTo is where an indirect jump goes whose register was given a function's address just before.
-func (f *assemblyFunc) ledTo(k int) (uint64, bool) {
-	in := &f.insts[k]
-	if k == 0 || in.HasMem {
-		return 0, false
-	}
-	before := &f.insts[k-1]
-	to, ok := before.MemTarget(before.addr)
-	lea := before.Map == amd64.MapPrimary && before.Opcode == 0x8D && before.Reg == in.RM
-	return to, ok && lea && before.RIPRelative
-}
-
-// goesWhereNothingIsLive says whether that is so of all jumps that leave the function, before which there is to be an exit's event.
+// goesWhereNothingIsLive says whether that is so of all jumps that leave the function, before which there is to be an exit's event. It comes behind
+// a condition, if there is one, and before what the target is read from.
 func (a *assembly) goesWhereNothingIsLive(f *assemblyFunc) bool {
-	for k := range f.insts {
-		in := &f.insts[k]
-		to, leaves := in.Target(in.addr)
-		if in.Kind == amd64.IndirectJump {
-			to, leaves = f.ledTo(k)
-		}
-		if !leaves || in.Kind == amd64.Call {
+	for k := range f.steps {
+		s := &f.steps[k]
+		if s.kind != stepJump {
 			continue
 		}
-		if g, _ := a.at(to); g != f && a.liveAt(to) != 0 {
+		if g, _ := a.at(s.to); g != f && (a.liveAt(s.to) != 0 || !s.on && s.read != 0) {
 			return false
 		}
 	}

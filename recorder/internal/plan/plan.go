@@ -23,7 +23,7 @@ func (im *Image) plan(ctx context.Context) ([]Function, error) {
 	im.cutPieces()
 	im.cover()
 	if im.Go != nil {
-		im.takeAssembly()
+		im.takeAssembly(assemblyAMD64())
 	}
 	im.markThunks()
 	im.refuseData()

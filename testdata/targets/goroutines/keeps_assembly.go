@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package main
 
 // keeps returns 2x+15, or 0 for 100. It is in assembly, with values in registers that only its callees leave alone.
