@@ -102,3 +102,38 @@ func TestABudgetIsKeptWhereMoreIsCalledThanCanBeRead(t *testing.T) {
 	}
 	p.Finish()
 }
+
+// A budget takes all sites out of a library that calls nothing else than what is called all the time. It hasn't gone for that. It may go meanwhile,
+// and come back.
+func TestALibraryOfWhichNothingIsLeftByABudgetIsStillThere(t *testing.T) {
+	t.Parallel()
+	needLive(t)
+	p := loading(t, "late")
+	p.Go()
+	p.WaitLine("loaded")
+	r := realtest.StartRecording(t, append(pidFlag(p), "--budget", "0.1%", "-f", "library_value", "-f", "seven_times")...)
+	time.Sleep(3 * time.Second)
+	for range 2 {
+		p.Go()
+		p.WaitLine("unloaded")
+		time.Sleep(100 * time.Millisecond)
+		p.Go()
+		p.WaitLine("loaded")
+		time.Sleep(time.Second)
+	}
+	s := stop(t, r)
+	wantUntouched(t, p.Pid())
+	if p.Finish()["calls"] == 0 {
+		t.Error("it has called nothing")
+	}
+	if s.Calls == 0 || s.Ended || s.Left != "" {
+		t.Errorf("%+v", s)
+	}
+	t.Logf("%+v, %+v", s.Budget, s.Libraries)
+	if s.Budget.FunctionsOff < 2 || s.Budget.SitesRemoved == 0 {
+		t.Errorf("%+v", s.Budget)
+	}
+	if s.Libraries.Unloaded > 2 || s.Libraries.Stops > 4 {
+		t.Errorf("it went twice, and %d times was it thought to have gone: %+v", s.Libraries.Unloaded, s.Libraries)
+	}
+}

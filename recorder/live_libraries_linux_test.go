@@ -28,24 +28,41 @@ func TestLibrariesMayComeAndGoWhileAttaching(t *testing.T) {
 	needLive(t)
 	p := loading(t, "swap")
 	for i := range realtest.Repeats(t, 6) {
-		args := []string{"record", "--json", "-d", "100ms", "-o", filepath.Join(t.TempDir(), "swap.reel"), "-p", strconv.Itoa(p.Pid())}
-		if i%3 != 2 { // or the whole process
-			args = append(args, "-m", "l*-*") // loading-… and library-…
-		}
-		r := realtest.Callreel(t, args...)
-		if !p.Alive() {
-			t.Fatalf("round %d: the target has ended: %s", i, p.Stderr())
-		}
-		if r.Code != 0 {
-			t.Errorf("round %d: code %d: %s", i, r.Code, r.Stderr)
-		} else if s := realtest.Decode[summary](t, r.Stdout); !s.TextVerified || s.Ended || s.Calls == 0 {
-			t.Errorf("round %d: %+v", i, s)
-		}
-		if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
-			t.Fatalf("round %d: left %+v, %v", i, remains, err)
+		// On a busy machine the target, which gives way, may have no time at all for a while.
+		for ms := 100; !swapsAreRecorded(t, p, i, ms); ms *= 2 {
+			if ms > 20_000 {
+				t.Fatalf("round %d: no call in %d ms", i, ms)
+			}
 		}
 	}
 	p.Finish()
+}
+
+// swapsAreRecorded records a target of loading for ms milliseconds, and says whether there was a call.
+func swapsAreRecorded(t *testing.T, p *realtest.Proc, round, ms int) bool {
+	t.Helper()
+	args := []string{"record", "--json", "-d", strconv.Itoa(ms) + "ms", "-o", filepath.Join(t.TempDir(), "swap.reel"), "-p", strconv.Itoa(p.Pid())}
+	if round%3 != 2 { // or the whole process
+		args = append(args, "-m", "l*-*") // loading-… and library-…
+	}
+	r := realtest.Callreel(t, args...)
+	if !p.Alive() {
+		t.Fatalf("round %d: the target has ended: %s", round, p.Stderr())
+	}
+	if remains, err := remainsIn(p.Pid()); err != nil || len(remains) > 0 {
+		t.Fatalf("round %d: left %+v, %v", round, remains, err)
+	}
+	if r.Code != 0 {
+		t.Fatalf("round %d: code %d: %s", round, r.Code, r.Stderr)
+	}
+	s := realtest.Decode[summary](t, r.Stdout)
+	if !s.TextVerified || s.Ended {
+		t.Errorf("round %d: %+v", round, s)
+	}
+	if s.Calls == 0 {
+		t.Logf("round %d: no call in %d ms: %+v", round, ms, s)
+	}
+	return s.Calls > 0
 }
 
 // The same when the recorder is dead and detach removes its probes.

@@ -119,6 +119,10 @@ func TestPausedArmedRecordingsFireNothing(t *testing.T) {
 // are born meanwhile.
 func TestFamiliesPauseTogether(t *testing.T) {
 	needLive(t)
+	each := time.Millisecond // processes begin, and write, in some hundred of these
+	if realtest.Emulated() {
+		each *= 10
+	}
 	for _, atFirst := range []bool{false, true} {
 		count := realtest.Build(t, "pauses")
 		script := count + " often & " + count + " often & " + count + " often & " + "echo ready $$; read line; kill $(jobs -p); wait"
@@ -128,13 +132,13 @@ func TestFamiliesPauseTogether(t *testing.T) {
 		}
 		r := startCommand(t, flags, "bash", "-c", script)
 		shell := strings.TrimPrefix(r.WaitLine("ready "), "ready ")
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(400 * each)
 		if !atFirst {
 			realtest.MustCallreel(t, "pause", "-p", shell)
 		}
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(600 * each)
 		realtest.MustCallreel(t, "resume", "-p", shell)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * each)
 		r.Go()
 		r.Wait()
 		s := r.result(t)

@@ -12,6 +12,7 @@ type histogram struct {
 	rows [65 - histogramBits]*[histogramSteps]uint64
 	// hit has a bit for each row that has values.
 	hit uint64
+	n   uint64 // values
 }
 
 const (
@@ -27,6 +28,7 @@ func (h *histogram) add(v uint64) {
 		h.rows[row] = r
 	}
 	h.hit |= 1 << row
+	h.n++
 	// Above row 0 the leading one is implied: it is bit 6 of the shifted value.
 	r[v>>max(row-1, 0)%histogramSteps]++
 }
@@ -43,6 +45,7 @@ func (h *histogram) merge(o *histogram) {
 		}
 	}
 	h.hit |= o.hit
+	h.n += o.n
 }
 
 // clear makes it one of no values, and keeps its memory.
@@ -50,7 +53,7 @@ func (h *histogram) clear() {
 	for _, row := range h.hits {
 		clear(row[:])
 	}
-	h.hit = 0
+	h.hit, h.n = 0, 0
 }
 
 // hits calls yield with the rows that have values. It is an iter.Seq2.
@@ -83,14 +86,7 @@ func (h *histogram) percentile(percent uint64) uint64 {
 }
 
 // total is how many values were added.
-func (h *histogram) total() (n uint64) {
-	for _, row := range h.hits {
-		for _, k := range row {
-			n += k
-		}
-	}
-	return n
-}
+func (h *histogram) total() uint64 { return h.n }
 
 func bucketMiddle(row int, step uint64) uint64 {
 	if row == 0 {

@@ -414,3 +414,41 @@ func TestTypicalCallsAndWhatIsWithinThem(t *testing.T) {
 		t.Errorf("of nothing it is %v, %v, %d", ticks, beneath, calls)
 	}
 }
+
+// Sums that are used again have nothing of what they had, and aren't gone through for functions that were met before and are not called any more.
+func TestSumsAreUsedAgainAsIfTheyWereNew(t *testing.T) {
+	tally := NewLiveTally(false)
+	tally.Known(1000, 0)
+	thread := tally.Thread(1)
+	at := uint64(0)
+	stretch := func(ids ...uint32) *LiveSums {
+		for _, id := range ids {
+			thread.Push([]Event{Entry(at+1, 500, id), Exit(at+1+uint64(id), 500, id)})
+			at += 1 + uint64(id)
+		}
+		return tally.Take(at)
+	}
+	for n, ids := range [][]uint32{{1, 2, 3, 900}, {2}, {}, {3, 2, 700, 3}, {1000}} {
+		s := stretch(ids...)
+		want := map[uint32]uint64{}
+		for _, id := range ids {
+			want[id]++
+		}
+		if len(s.there) != len(want) {
+			t.Errorf("stretch %d: %d functions are gone through, %d were called", n, len(s.there), len(want))
+		}
+		for id, f := range s.Functions {
+			p99, _ := s.Percentile(id, 99)
+			mean, beneath, calls := s.Typical(id, 100)
+			if f.Calls != want[id] || f.Ended != want[id] || f.Self != want[id]*uint64(id) || f.Max != uint64(id) || calls != want[id] || beneath != 0 ||
+				p99 == 0 || p99 > uint64(id) || mean < 0.99*float64(id) || mean > 1.01*float64(id) {
+				t.Errorf("stretch %d: function %d: %+v, p99 %d, mean %g of %d", n, id, *f, p99, mean, calls)
+			}
+			delete(want, id)
+		}
+		if len(want) > 0 {
+			t.Errorf("stretch %d: %v are missing", n, want)
+		}
+		tally.Reuse(s)
+	}
+}

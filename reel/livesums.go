@@ -12,7 +12,8 @@ type LiveSums struct {
 	// Ignored counts entries that were not summed up since too many calls were open.
 	Ignored uint64
 
-	functions []*liveFunction // by ID
+	functions []*liveFunction // by ID; nil where nothing happened
+	spare     []*liveFunction // the same, of those that were cleared
 	there     []uint32        // IDs of those that are there
 	ordered   bool            // there is in order
 }
@@ -91,7 +92,11 @@ func (s *LiveSums) make(id, known uint32) *liveFunction {
 		s.functions = append(s.functions, make([]*liveFunction, n)...)
 	}
 	if s.functions[id] == nil {
-		s.functions[id] = new(liveFunction)
+		if int(id) < len(s.spare) && s.spare[id] != nil {
+			s.functions[id], s.spare[id] = s.spare[id], nil
+		} else {
+			s.functions[id] = new(liveFunction)
+		}
 		s.there = append(s.there, id)
 		s.ordered = false
 	}
@@ -205,13 +210,20 @@ func (s *LiveSums) addThreads(list []LiveThreadSums) {
 	}
 }
 
-// Clear makes the sums those of nothing, and keeps their memory.
+// Clear makes the sums those of nothing, and keeps their memory. What it costs then to go through them depends on the functions that something
+// happens in, and not on those that were ever met.
 func (s *LiveSums) Clear() {
 	s.Start, s.End, s.Dropped, s.LostExits, s.Ignored = 0, 0, 0, 0, 0
 	s.Threads = s.Threads[:0]
-	for _, f := range s.each {
+	if n := len(s.functions) - len(s.spare); n > 0 {
+		s.spare = append(s.spare, make([]*liveFunction, n)...)
+	}
+	for _, id := range s.there {
+		f := s.functions[id]
 		f.LiveFunction = LiveFunction{}
 		f.durations.clear()
 		f.beneath.clear()
+		s.functions[id], s.spare[id] = nil, f
 	}
+	s.there, s.ordered = s.there[:0], true
 }

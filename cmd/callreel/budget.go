@@ -32,13 +32,16 @@ func (f *budgetFlags) wrong() string {
 	return ""
 }
 
-// budget is what the flags say, for so many recordings of this program at once. With a budget each has a processor of Go's scheduler to keep.
-func (f *budgetFlags) budget(recordings int) recorder.Budget {
-	naps := f.share > 0
-	if naps {
+// budget is what the flags say. Recordings with a budget nap, see allowNaps.
+func (f *budgetFlags) budget() recorder.Budget {
+	return recorder.Budget{Share: float64(f.share), Keep: f.keep, CountOff: f.countOff, Naps: f.share > 0}
+}
+
+// allowNaps gives each of so many recordings with a budget a processor of Go's scheduler to keep while it naps.
+func (f *budgetFlags) allowNaps(recordings int) {
+	if f.share > 0 {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + recordings)
 	}
-	return recorder.Budget{Share: float64(f.share), Keep: f.keep, CountOff: f.countOff, Naps: naps}
 }
 
 // percent is a share, given as 2% or 0.5%.

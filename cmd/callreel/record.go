@@ -236,12 +236,13 @@ func (f *recordFlags) record(c *cobra.Command, args []string, status *status, pa
 		return err
 	}
 	choice.NoFunctions = f.markersAlone(c.Flags())
+	f.budget.allowNaps(1 + len(f.armed.with))
 	status.show("reading the files of process %d", f.pid)
 	result, err := recorder.Record(ctx, recorder.Options{
 		PID: int(f.pid), Command: args, Ignored: ignored, Choice: choice,
 		Output: f.output, Force: f.force, Mode: fs.FileMode(f.mode), Duration: f.duration, RingSize: uint64(f.ring), Clock: clock, Lossless: f.lossless, Paused: f.paused, Lazy: f.laziness(), Follow: f.follow,
 		Scheduling: f.scheduling(),
-		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(1 + len(f.armed.with)),
+		Filters:    f.filters.filters(), Armed: arming, Budget: f.budget.budget(),
 		Args: f.args, Returns: f.returns, Conditions: f.when,
 		Markers: f.markers.markers, Pairs: f.markers.pairs, Imports: f.imports.imports,
 		Tool:    "callreel " + versionText(),

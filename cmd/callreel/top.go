@@ -145,6 +145,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 	t := &topRun{meter: live.NewMeter(stretch), started: make(chan struct{}), ended: make(chan struct{})}
 	ctx, t.cancel = context.WithCancel(ctx)
 	collect := collectLater()
+	f.budget.allowNaps(1)
 	go func() {
 		defer close(t.ended)
 		defer func() {
@@ -154,7 +155,7 @@ func (f *topFlags) start(ctx context.Context, choice recorder.Choice, stretch ti
 			}
 		}()
 		t.result, t.err = recorder.Record(ctx, recorder.Options{
-			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, Budget: f.budget.budget(1), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
+			PID: int(f.pid), Choice: choice, Markers: f.counted(), Imports: f.imports.imports, Budget: f.budget.budget(), To: t.meter, Duration: f.duration, RingSize: uint64(f.ring), Tool: "callreel " + versionText(),
 			Started: func() { collect(); close(t.started) }, Notice: notice,
 		})
 	}()

@@ -82,6 +82,7 @@ func newGoroutineModel(f *reel.File, lanes []Lane) *model {
 	for _, l := range lanes {
 		x := &open{l: &modelLane{thread: l.Thread, goroutine: l.Goroutine}}
 		x.p = &reel.Pairer{OnCall: func(c *reel.Call) { x.l.add(*c, m.clock.first) }}
+		x.p.SetTops(nil) // goroutines' stacks have no neighbours in theirs, as reel.File.ReadyPairer says
 		by[keyOfRun(l.Goroutine, l.Thread)] = x
 		m.lanes = append(m.lanes, x.l)
 	}

@@ -11,6 +11,7 @@ import (
 type Tally struct {
 	sums *reel.LiveTally
 	keys uint32
+	were int    // functions that were called in the last stretch
 	last uint64 // the latest event
 	left bool   // the last round has left some that were there
 	// events is how many there were since the last stretch. The keeper is to look at once when there are more than next, which goes on by soon
@@ -96,6 +97,7 @@ func (t *Tally) take(now, perSecond uint64, soon int) (list []Function, dropped,
 	t.sums.Round(now)
 	s := t.sums.Take(now)
 	ns := 1e9 / float64(perSecond)
+	list = make([]Function, 0, t.were+t.were/4)
 	for id, f := range s.Functions {
 		p99, _ := s.Percentile(id, 99)
 		half, _ := s.Percentile(id, 50)
@@ -106,7 +108,7 @@ func (t *Tally) take(now, perSecond uint64, soon int) (list []Function, dropped,
 		list = append(list, Function{ID: id, Calls: f.Calls, P99: float64(p99) * ns, Max: float64(f.Max) * ns, Half: float64(half) * ns, Self: float64(f.Self) * ns,
 			Ended: ended, Mean: mean * ns, Beneath: beneath})
 	}
-	dropped = s.Dropped
+	t.were, dropped = len(list), s.Dropped
 	t.sums.Reuse(s)
 	return list, dropped, until
 }

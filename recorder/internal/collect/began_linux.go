@@ -95,9 +95,5 @@ func (k *thread) begun(look *overdue.Look) error {
 	for n := len(look.Calls); n > 0 && k.c.Switches.IsOff(look.Calls[n-1].ID); n-- {
 		look.Calls = look.Calls[:n-1]
 	}
-	events, payloads := k.silence.Begun(*look, k.c.Began)
-	if len(events) == 0 {
-		return nil
-	}
-	return k.handOn(events, payloads)
+	return k.silence.Begun(*look, k.c.Began, k.handOn)
 }

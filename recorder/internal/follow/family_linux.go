@@ -349,7 +349,11 @@ func (f *Family) isOurs(who *process.Handle) bool {
 	m := f.members[who.Pid()]
 	member := m != nil && !m.gone && m.p.StartTime() == who.StartTime() && f.holds(m)
 	f.mu.Unlock()
-	return member || f.kin.shares(who)
+	if member {
+		return true
+	}
+	shares, _ := f.kin.shares(who)
+	return shares
 }
 
 func closeAll(list []*process.Handle) {

@@ -112,12 +112,12 @@ func (k *kin) judge(pid int, anchor func(pid int) holder) (who *process.Handle, 
 		return nil, stranger
 	}
 	began := time.Now()
-	shares := k.shares(who)
+	shares, has := k.shares(who)
 	k.looks.took(time.Since(began))
 	switch {
 	case shares:
 		return who, related
-	case !who.Alive():
+	case !has || !who.Alive():
 		who.Close()
 		return nil, ended
 	}
@@ -177,13 +177,17 @@ func allAlive(chain []holder) bool {
 // at the very addresses the recorder's code, executable and shared, and the ring memory, and behind each arena a page for its gate. A
 // server that is sent the descriptors and maps them does so where and how it likes, and not for executing. It must also be no older
 // than recording, and its user's be that of the recorded process, unless that is root's, who may be anybody.
-func (k *kin) shares(who *process.Handle) bool {
+// has is false for one that has no memory any more: it is about to end, though the kernel doesn't say so yet.
+func (k *kin) shares(who *process.Handle) (shares, has bool) {
 	if len(k.code) == 0 || who.StartTime() < k.since {
-		return false
+		return false, true
 	}
 	st, err := who.Status()
+	if errors.Is(err, process.ErrNoProcess) {
+		return false, false
+	}
 	if err != nil || st.UIDs != k.uids && k.uids[0] != 0 && k.uids[1] != 0 && k.uids[2] != 0 {
-		return false
+		return false, true
 	}
 	want := slices.Concat(k.code, k.data)
 	last := uint64(0)
@@ -192,6 +196,7 @@ func (k *kin) shares(who *process.Handle) bool {
 	}
 	got, gates := 0, 0
 	err = process.VisitMaps(who.Pid(), func(m *process.Mapping) bool {
+		has = true
 		for i := range want {
 			w := &want[i]
 			if w.is(m) {
@@ -203,7 +208,7 @@ func (k *kin) shares(who *process.Handle) bool {
 		}
 		return m.End <= last // so that others' mappings don't cost anything
 	})
-	return err == nil && got == len(want) && gates == len(k.code) && who.Alive()
+	return err == nil && got == len(want) && gates == len(k.code) && who.Alive(), has || err != nil && !errors.Is(err, process.ErrNoProcess)
 }
 
 // pace keeps work that somebody else can ask for to a small share of the time.

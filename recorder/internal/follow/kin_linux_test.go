@@ -217,3 +217,50 @@ func TestPaceKeepsWorkToAShare(t *testing.T) {
 		t.Errorf("done %d times", done)
 	}
 }
+
+// A process that is about to end has no memory any more, for some time before the kernel says that it has ended: it is no stranger for that. What
+// shows no memory while it lives is what has ended and was not waited for.
+func TestWhatHasNoMemoryAnyMoreIsNoStranger(t *testing.T) {
+	k := &kin{code: make([]mappedAs, 1), refused: map[int]uint64{}}
+	nobody := func(int) holder { return nil }
+	living := realtest.StartCommand(t, exec.Command("sh", "-c", "echo ready; read line; exit"))
+	living.WaitLine("ready")
+	who, err := process.Hold(living.Pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shares, has := k.shares(who); shares || !has {
+		t.Errorf("one that lives shares it: %v; it has memory: %v", shares, has)
+	}
+	who.Close()
+	if _, v := k.judge(living.Pid(), nobody); v != stranger {
+		t.Errorf("one that lives is %v", v)
+	}
+	over := exec.Command("sh", "-c", "read line; exit")
+	in, err := over.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := over.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = over.Wait() }()
+	if who, err = process.Hold(over.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	defer who.Close()
+	in.Close()
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, has := k.shares(who); !has {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("what has ended has memory")
+		}
+	}
+	if _, v := k.judge(over.Process.Pid, nobody); v != ended {
+		t.Errorf("what has ended is %v", v)
+	}
+	living.Go()
+	living.Wait()
+}

@@ -3,6 +3,7 @@ package libraries
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -95,6 +96,7 @@ type Libraries struct {
 	// marks are a site of each image that may go, and is there, of which some are looked at each time.
 	marks  []process.Vec
 	marked [][]byte // the bytes there
+	taken  uint64   // Target.Taken when they were chosen
 	turn   int
 	took   Counts
 	loads  loads
@@ -186,54 +188,67 @@ func (l *Libraries) changed() bool {
 	if l.list != nil && l.list.Changed() {
 		return true
 	}
+	if l.taken != l.Target.Taken() { // those that are looked at may be gone on purpose
+		l.mark()
+	}
 	if l.turn >= len(l.marks) {
 		l.turn = 0
 	}
 	from, to := l.turn, min(l.turn+maxMarks, len(l.marks))
 	l.turn = to
-	if n, _ := l.process().ReadVec(l.marks[from:to]); n < to-from {
-		return true
+	n, _ := l.process().ReadVec(l.marks[from:to])
+	same := n == to-from
+	for i := from; i < to && same; i++ {
+		same = string(l.marks[i].Buf) == string(l.marked[i])
 	}
-	for i := from; i < to; i++ {
-		if string(l.marks[i].Buf) != string(l.marked[i]) {
-			return true
-		}
+	if same {
+		return false
 	}
-	return false
+	still := false
+	l.Target.Undisturbed(func() { still = l.taken == l.Target.Taken() })
+	return still // else it has been taken out just now, maybe
 }
 
-// mark chooses the sites to look at.
+// mark chooses the sites to look at, or none while some are being written: it does so anew by the next look then.
 func (l *Libraries) mark() {
-	l.marks, l.marked = l.marks[:0], l.marked[:0]
-	for _, im := range l.Target.Images {
-		if im.Unloadable && !im.Gone && im.IsPatched() {
-			addr, is := im.Witness()
-			l.marks = append(l.marks, process.Vec{Addr: addr, Buf: make([]byte, len(is))})
-			l.marked = append(l.marked, is)
+	l.marks, l.marked, l.taken = l.marks[:0], l.marked[:0], math.MaxUint64
+	l.Target.Undisturbed(func() {
+		l.taken = l.Target.Taken()
+		for _, im := range l.Target.Images {
+			if !im.Unloadable || im.Gone || !im.IsPatched() {
+				continue
+			}
+			if addr, bytes, ok := im.Witness(l.Target.IsWritten); ok {
+				l.marks = append(l.marks, process.Vec{Addr: addr, Buf: make([]byte, len(bytes))})
+				l.marked = append(l.marked, bytes)
+			}
 		}
-	}
+	})
 }
 
 // forget notes which images are gone: their sites with them. Where one site is left the image is still taken for there,
 // though somebody else may have changed others.
-func (l *Libraries) forget(maps []process.Mapping) error {
-	for _, im := range l.Target.Images {
-		if !im.Unloadable || im.Gone || !im.IsPatched() {
-			continue
-		}
-		there := false
-		if im.IsThere(maps) {
-			var err error
-			if there, err = im.HasSites(l.Target.Process); errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
-				return err
+func (l *Libraries) forget(maps []process.Mapping) (err error) {
+	l.Target.WhenUndisturbed(func() {
+		for _, im := range l.Target.Images {
+			if !im.Unloadable || im.Gone || !im.IsPatched() {
+				continue
+			}
+			there := false
+			if im.IsThere(maps) {
+				there, err = im.HasSites(l.Target.Process, l.Target.IsWritten)
+				if errors.Is(err, process.ErrNoProcess) || errors.Is(err, process.ErrExec) {
+					return
+				}
+				err = nil
+			}
+			if !there {
+				im.Gone = true
+				l.took.Unloaded++
 			}
 		}
-		if !there {
-			im.Gone = true
-			l.took.Unloaded++
-		}
-	}
-	return nil
+	})
+	return err
 }
 
 // imageAt is the image that a mapping belongs to, one that is gone not counted.

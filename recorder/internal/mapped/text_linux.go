@@ -181,19 +181,32 @@ func (im *Image) VerifyText(p *process.Process) (bool, error) {
 // IsPatched says whether anything is to be written in it.
 func (im *Image) IsPatched() bool { return len(im.Sites)+len(im.Rebindings) > 0 }
 
-// Witness is where something is written in it, and what, of an image that is patched.
-func (im *Image) Witness() (addr uint64, bytes []byte) {
-	if n := len(im.Sites); n > 0 {
-		return im.Sites[n-1].Addr, im.Sites[n-1].New()
+// Witness is where something is written in it, and what, of an image that is patched. is says which sites are written; ok is false where none is,
+// nor any slot.
+func (im *Image) Witness(is func(*stub.Patch) bool) (addr uint64, bytes []byte, ok bool) {
+	for i := len(im.Sites) - 1; i >= 0; i-- {
+		if site := &im.Sites[i]; is(site) {
+			return site.Addr, site.New(), true
+		}
 	}
-	b := &im.Rebindings[len(im.Rebindings)-1]
-	return b.Slot, binary.LittleEndian.AppendUint64(nil, b.Stub)
+	if n := len(im.Rebindings); n > 0 {
+		b := &im.Rebindings[n-1]
+		return b.Slot, binary.LittleEndian.AppendUint64(nil, b.Stub), true
+	}
+	return 0, nil, false
 }
 
-// HasSites says whether any of its sites, or of its slots that are written, is in place.
-func (im *Image) HasSites(p *process.Process) (bool, error) {
+// HasSites says whether any of its sites, or of its slots that are written, is in place. is says which sites are written: where none is, nor any
+// slot, nothing speaks against it.
+func (im *Image) HasSites(p *process.Process, is func(*stub.Patch) bool) (bool, error) {
+	written := len(im.Rebindings)
 	var buf [stub.MaxPatch]byte
-	for _, site := range slices.Backward(im.Sites) {
+	for i := len(im.Sites) - 1; i >= 0; i-- {
+		site := &im.Sites[i]
+		if !is(site) {
+			continue
+		}
+		written++
 		b := buf[:len(site.New())]
 		if _, err := p.ReadAt(b, site.Addr); err != nil {
 			return false, err
@@ -211,5 +224,5 @@ func (im *Image) HasSites(p *process.Process) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return written == 0, nil
 }

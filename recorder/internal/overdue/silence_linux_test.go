@@ -259,6 +259,12 @@ func FuzzSilence(f *testing.F) {
 			}
 			out = append(out, events...)
 		}
+		begin := func(l Look) {
+			_ = s.Begun(l, 0, func(events []reel.Event, payloads []ring.Payload) error {
+				take(events, payloads)
+				return nil
+			})
+		}
 		var batch []reel.Event
 		var payloads []ring.Payload
 		for len(data) >= 2 {
@@ -274,7 +280,7 @@ func FuzzSilence(f *testing.F) {
 				s.Heard(l)
 			case kind >= 0xEC:
 				if _, waits := s.Awaits(); waits {
-					take(s.Begun(Look{Tick: tick, Calls: []Call{{uint32(x) * 16, 1001}, {uint32(x) * 8, 1002}}}, 0))
+					begin(Look{Tick: tick, Calls: []Call{{uint32(x) * 16, 1001}, {uint32(x) * 8, 1002}}})
 				}
 			case kind >= 0xE8:
 				if len(batch) == 0 { // all that was written by the last look has come
@@ -315,7 +321,7 @@ func FuzzSilence(f *testing.F) {
 			take(s.Next(batch, payloads, batch[0].Time, batch[len(batch)-1].Time))
 		}
 		if _, waits := s.Awaits(); waits {
-			take(s.Begun(Look{}, 0))
+			begin(Look{})
 		}
 		take(s.End())
 		last := uint64(0)

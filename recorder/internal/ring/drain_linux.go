@@ -77,7 +77,7 @@ type thread struct {
 	pos       int        // of the next event in it
 	torn      *tornChunk // the chunk's holes, nil when it has none
 	holeSince time.Time
-	holeRan   time.Duration // what the thread had run by then, -1 when that isn't known
+	holeRan   time.Duration // what the thread had run soon after, -1 when that is not known, or ranUnread
 	dropped   uint64
 	lost      uint64
 	holed     bool        // events of its chunk were passed over

@@ -240,6 +240,46 @@ func TestAnEventThatIsNeverWrittenIsPassedOver(t *testing.T) {
 	}
 }
 
+// With a budget there is a hole in most rounds, and to ask the kernel each time costs more than the round.
+func TestOnlyOfHolesThatLastItIsAskedWhetherTheirThreadRuns(t *testing.T) {
+	m := newMemory(t, 8)
+	d, all := collect(m)
+	asked, runs := 0, time.Duration(0)
+	d.Ran = func(int) (time.Duration, bool) {
+		asked++
+		return runs, true
+	}
+	p := &producer{m, 9}
+	p.register("x")
+	late, err := p.claim()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.event(reel.Entry(2, 2, 2))
+	seen := time.Now()
+	mustRound(t, d)
+	mustRound(t, d)
+	if took := time.Since(seen); asked > 0 && took < holeLasts {
+		t.Errorf("asked within %v", took)
+	}
+	time.Sleep(holePatience + 10*time.Millisecond)
+	mustRound(t, d)
+	mustRound(t, d)
+	if n := d.Totals().Torn; asked == 0 || n != 0 {
+		t.Errorf("of a thread that hasn't run it was asked %d times, and %d events are torn", asked, n)
+	}
+	runs = holePatience
+	mustRound(t, d)
+	if n := d.Totals().Torn; n != 1 || len((*all)[0].events) != 1 {
+		t.Errorf("it has run for long: %d events are torn, %d came", n, len((*all)[0].events))
+	}
+	put(late, reel.Entry(1, 1, 1))
+	mustRound(t, d)
+	if n := d.Totals().Torn; n != 0 {
+		t.Errorf("it came after all: %d events are torn", n)
+	}
+}
+
 func TestSeveralHolesOfAThreadThatDies(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		m := newMemory(t, 8)

@@ -24,6 +24,11 @@ const (
 	// handler may have to wait for a processor for longer. For one that waits for something else there is mostPatience.
 	holePatience = 100 * time.Millisecond
 	mostPatience = 10 * time.Second
+	// holeLasts is for how long a hole has to last until it is asked how long its thread has run: nearly all are filled within microseconds, and
+	// with a budget there is one in most rounds.
+	holeLasts = 10 * time.Millisecond
+	// ranUnread says that this wasn't asked yet.
+	ranUnread = time.Duration(-2)
 )
 
 // claimed is how many events of its chunk the thread had claimed a moment ago.
@@ -49,7 +54,7 @@ func (d *Drainer) passHole(t *thread, moved, final bool) bool {
 			return false
 		}
 		if t.holeSince.IsZero() {
-			t.holeSince, t.holeRan = time.Now(), d.ran(t)
+			t.holeSince, t.holeRan = time.Now(), ranUnread
 		}
 		if !d.longAgo(t) {
 			return false
@@ -88,6 +93,12 @@ func (d *Drainer) ran(t *thread) time.Duration {
 // longAgo says whether the thread has had time enough to fill its hole.
 func (d *Drainer) longAgo(t *thread) bool {
 	since := time.Since(t.holeSince)
+	if t.holeRan == ranUnread {
+		if since < holeLasts {
+			return false
+		}
+		t.holeRan = d.ran(t)
+	}
 	if since < holePatience || since >= mostPatience || t.holeRan < 0 {
 		return since >= holePatience
 	}
