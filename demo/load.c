@@ -3,7 +3,8 @@
 
 /*
  * load PORT SECONDS: asks the demo's server for pages on three connections for
- * SECONDS, at a few thousand requests a second, and prints how long they took.
+ * SECONDS, or until SIGTERM, at a few thousand requests a second, and prints how
+ * long they took.
  * Once a second one of them is "report-2019", which is never in the cache:
  * "report-1991" takes its slot in between.
  */
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,13 @@ struct client {
 };
 
 static struct client clients[CLIENTS];
+static volatile sig_atomic_t enough;
+
+static void end(int signal)
+{
+    (void)signal;
+    enough = 1;
+}
 
 static double now(void)
 {
@@ -78,7 +87,8 @@ static void *client_main(void *arg)
     double start = now(), slow = start + 0.5;
     int fd = dial(c->port);
     unsigned most = sizeof c->ms / sizeof c->ms[0];
-    for (unsigned i = 0; fd >= 0 && now() - start < c->seconds && c->n < most; i++) {
+    c->failed = fd < 0;
+    for (unsigned i = 0; fd >= 0 && !enough && now() - start < c->seconds && c->n < most; i++) {
         char key[32];
         snprintf(key, sizeof key, "page-%u", (i * 7 + (unsigned)c->id) % KEYS);
         if (c->id == 0 && now() > slow) {
@@ -88,12 +98,13 @@ static void *client_main(void *arg)
             snprintf(key, sizeof key, "report-1991"); /* takes the slot */
         }
         double before = now();
-        if (ask(fd, key) != 0)
+        if (ask(fd, key) != 0) {
+            c->failed = 1;
             break;
+        }
         c->ms[c->n++] = (float)((now() - before) * 1e3);
         usleep(300);
     }
-    c->failed = fd < 0 || now() - start < c->seconds;
     if (fd >= 0)
         close(fd);
     return NULL;
@@ -113,6 +124,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: load PORT SECONDS\n");
         return 2;
     }
+    signal(SIGTERM, end);
     for (int i = 0; i < CLIENTS; i++) {
         struct client *c = &clients[i];
         c->id = i;

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -26,8 +27,8 @@ type Running struct {
 const startPatience = 10 * time.Second
 
 // Start starts what Build has made in dir: the server on a free port of the loopback interface, and the load for so
-// many seconds. The end of ctx kills both; so does our own death on Linux, as long as the calling goroutine stays
-// locked to its thread. Whoever called Start calls Stop.
+// many seconds at most, see EndLoad. The end of ctx kills both; so does our own death on Linux, as long as the
+// calling goroutine stays locked to its thread. Whoever called Start calls Stop.
 func Start(ctx context.Context, dir string, seconds int) (*Running, error) {
 	r := &Running{loaded: make(chan error, 1)}
 	port, err := r.startServer(ctx, dir)
@@ -90,8 +91,9 @@ func (r *Running) startServer(ctx context.Context, dir string) (int, error) {
 // ServerPID is the server's process ID.
 func (r *Running) ServerPID() int { return r.server.Process.Pid }
 
-// WaitLoad waits until the load is over and returns what it has seen, a line.
-func (r *Running) WaitLoad() (string, error) {
+// EndLoad ends the load, if it isn't over, and returns what it has seen, a line.
+func (r *Running) EndLoad() (string, error) {
+	_ = r.load.Process.Signal(syscall.SIGTERM) // it may have ended
 	err := <-r.loaded
 	r.loaded <- err // for Stop
 	if err != nil {

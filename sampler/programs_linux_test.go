@@ -125,9 +125,6 @@ func TestHandlersWithoutCFIAreKnownByTheirTrampoline(t *testing.T) {
 	realtest.Need(t, realtest.Musl)
 	for _, mode := range []string{"handler", "altstack", "nested", "null"} {
 		t.Run(mode, func(t *testing.T) {
-			if mode == "handler" || mode == "nested" {
-				realtest.Need(t, realtest.AMD64) // elsewhere code isn't followed to where it returns, see docs/porting.md
-			}
 			pid := start(t, realtest.Build(t, "handlers", "cc=musl-gcc", "-static"), mode)
 			th := &stacksOf(t, pid).Threads[0]
 			handlers, mains := 0, 0

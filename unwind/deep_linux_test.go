@@ -30,9 +30,6 @@ func TestDeepStackIsTheOneTheProgramNoted(t *testing.T) {
 		"no CFI":                 {"-g0", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions", "-fno-omit-frame-pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "no CFI" {
-				realtest.Need(t, realtest.AMD64) // elsewhere code isn't followed to where it returns, see docs/porting.md
-			}
 			x := deepTarget(t, nil, flags...)
 			s := x.stop(nil)
 			frames, end := unwind.NewWalker(unwind.Host(), x.maps, unwind.Options{}).Walk(&s, nil)

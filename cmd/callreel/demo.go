@@ -63,8 +63,8 @@ const demoReel = "demo.reel"
 
 // demoFolder makes the folder. What is in it is replaced only with force.
 func demoFolder(dir string, force bool) (string, error) {
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return "", fmt.Errorf("callreel demo: %w", process.ErrUnsupported)
+	if err := process.CodeSupported(); err != nil {
+		return "", fmt.Errorf("callreel demo: %w", err)
 	}
 	if dir == "" {
 		dir, err := os.MkdirTemp("", "callreel-demo-")
@@ -97,7 +97,7 @@ type demoShow struct {
 }
 
 const (
-	demoLoad  = 5 // seconds: one more than the recording on either side
+	demoLoad  = 60 // seconds at most: it is ended behind the recording
 	demoDelay = 500 * time.Millisecond
 )
 
@@ -126,7 +126,7 @@ func (s *demoShow) run(ctx context.Context) error {
 	if err := s.callreel(ctx, "record", "-p", strconv.Itoa(running.ServerPID()), "-m", demo.Server, "-d", "3s", "--force", "-o", s.reel); err != nil {
 		return err
 	}
-	seen, err := running.WaitLoad()
+	seen, err := running.EndLoad()
 	if err != nil {
 		return err
 	}
