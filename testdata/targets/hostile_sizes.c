@@ -99,6 +99,11 @@ static struct chain {
     char before[16];
 } *chain;
 
+static int is_probed(void)
+{
+    return memcmp((void *)hostile_leaf, chain->before, sizeof chain->before) != 0;
+}
+
 static long chain_sleep = 200; /* microseconds */
 
 /* A process that is never there for long: each makes the next, and ends. */
@@ -110,7 +115,7 @@ static void make_children(void)
         return;
     for (;;) {
         hostile_work(7);
-        chain->probed = memcmp((void *)hostile_leaf, chain->before, sizeof chain->before) != 0;
+        chain->probed = is_probed();
         chain->generations++;
         pid_t next = fork();
         if (next > 0)
@@ -164,7 +169,7 @@ int main(int argc, char **argv)
     uint64_t sum = 0;
     for (uint64_t i = 0; !target_told_to_stop(); i++) {
         sum += hostile_work(i);
-        if (wait && find_region(&rings, "/memfd:callreel") && usleep(300000) == 0) {
+        if (wait && find_region(&rings, "/memfd:callreel") && is_probed() && usleep(300000) == 0) {
             wait = 0;
             hides ? hide() : make_children();
         }
