@@ -37,6 +37,9 @@ func rightsOf(p statusOf) rights {
 	}
 	space, err := process.Namespace(p.Pid(), "user")
 	if err != nil {
+		if _, err := p.Status(); err != nil {
+			return rights{} // it ended in between
+		}
 		space = 0 // where there are no namespaces it is so for all
 	}
 	return rights{uids: st.UIDs, gids: st.GIDs, groups: st.Groups, capable: st.Capable, space: space, known: true}
