@@ -41,7 +41,7 @@ type Family struct {
 	mu        sync.Mutex      // guards what follows; the tree's may be taken while it is held
 	members   map[int]*member // by process ID as seen from here; the first is not among them
 	ended     int             // of them
-	scans     pace
+	nested    nested
 	strangers bool // one has been told of
 }
 
@@ -148,23 +148,11 @@ func (f *Family) find(nspid int) (pid int, who *process.Handle, v verdict) {
 			return pid, who, related
 		}
 	}
-	// It may be in a namespace of its own, where IDs begin anew. That takes looking at all processes.
-	if v == ended && f.sameNS || !f.scans.may() {
+	who = f.nested.find(nspid, f, v != ended || !f.sameNS)
+	if who == nil {
 		return nspid, nil, v
 	}
-	began := time.Now()
-	defer func() { f.scans.took(time.Since(began)) }()
-	all, _ := process.IDs() // without them none is found
-	for _, pid := range all {
-		st, err := process.StatusOf(pid, pid)
-		if err != nil || len(st.NSPIDs) < 2 || st.NSPIDs[len(st.NSPIDs)-1] != nspid {
-			continue
-		}
-		if who, v := f.kin.judge(pid, f.anchor); v == related {
-			return pid, who, v
-		}
-	}
-	return nspid, nil, v
+	return who.Pid(), who, related
 }
 
 // forget forgets children that have ended when there are many. The caller holds mu.
