@@ -239,7 +239,11 @@ func TestFunctionsAreSwitchedInAnArmedRecording(t *testing.T) {
 			off = nil
 		}
 		s.set(t, off...)
-		time.Sleep(time.Duration(rand.IntN(8)) * time.Millisecond)
+		rest := time.Duration(rand.IntN(8)) * time.Millisecond
+		if i%8 == 4 { // so that some are off for sure, on arm64 too
+			rest = 60 * time.Millisecond
+		}
+		time.Sleep(rest)
 	}
 	over := ring.Ticks()
 	a, err := recorder.AskToSet(context.Background(), s.Pid(), recorder.SetRequest{Functions: []string{"sw_outer"}})
