@@ -115,7 +115,7 @@ func TestWhatThreadsWaitedForIsKnownByArgumentsOfLibraryCalls(t *testing.T) {
 	truth := waitTruth(p)
 	span := "2s"
 	if realtest.Emulated() {
-		span = "8s" // whose sockets are which takes long there
+		span = "20s" // whose sockets are which takes long there
 	}
 	s := recordFor(t, span, pidFlag(p)...)
 	wantUntouched(t, p.Pid())

@@ -11,8 +11,8 @@ import (
 	"github.com/therootcompany/xz"
 )
 
-// KernelPages are the sizes of pages, in KiB, of which there is a kernel. Debian has none with 64.
-var KernelPages = []int{4, 16}
+// KernelPages are the sizes of pages, in KiB, of which there is a kernel. Debian has none with 64: that one is compiled here, from its sources.
+var KernelPages = []int{4, 16, 64}
 
 // largePagesPackage depends on the kernel with pages of 16 KiB, which Debian has in its backports only.
 const (

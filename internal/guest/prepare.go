@@ -70,8 +70,12 @@ func Prepare(ctx context.Context, dir string, w Wanted, say func(string, ...any)
 		}
 	}
 	u := &Userland{Kernel: filepath.Join(made, "kernel"), Root: filepath.Join(made, "root.ext4"), Cache: filepath.Join(made, "cache.ext4")}
-	if w.Pages != KernelPages[0] {
+	switch w.Pages {
+	case 16:
 		u.Kernel, u.Modules, err = largePages(ctx, dir, w.Mirror, say)
+		return u, err
+	case 64:
+		u.Kernel, err = compiledKernel(ctx, dir, w.Mirror, say)
 		return u, err
 	}
 	u.Modules, err = modulesOf(filepath.Join(made, "modules"))
