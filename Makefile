@@ -62,12 +62,17 @@ test: vet callreel
 	@scripts/need test
 	$(GO) test -p 3 -vet=off -timeout 50m $(TESTFLAGS) $(LONGEST) $(PKG)
 
+# What a kernel with pages of 64 KiB takes to be compiled.
+NEED64      = $(if $(filter 64,$(ARM64PAGES)),@scripts/need kernel-arm64)
+
 test-arm64:
 	@scripts/need test-arm64
+	$(NEED64)
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) -short $(ARM64FLAGS) $(ARM64PKG)
 
 test-arm64-record:
 	@scripts/need test-arm64
+	$(NEED64)
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) $(ARM64FLAGS) -run '$(ARM64LIVE)' ./recorder
 
 test-arm64-prepare:
@@ -76,6 +81,7 @@ test-arm64-prepare:
 
 soak-arm64:
 	@scripts/need test-arm64
+	$(NEED64)
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) $(ARM64FLAGS) -memory 4096 -timeout 60m -soak $(ARM64SOAK)
 
 test-arm64-short:
