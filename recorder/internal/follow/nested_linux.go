@@ -6,8 +6,8 @@ import (
 	"github.com/callreel/callreel/process"
 )
 
-// nested finds processes of a family that are in a PID namespace of their own, where IDs begin anew (pid_namespaces(7)): by which of them a
-// process goes there the kernel tells of each process only. Family.mu guards it.
+// nested finds processes of a family that are in a PID namespace of their own, where IDs begin anew (pid_namespaces(7)). The kernel tells of a
+// process which IDs it has in them, and not which process has an ID. Family.mu guards it.
 type nested struct {
 	known      map[int]int // where one was found last
 	below, all pace

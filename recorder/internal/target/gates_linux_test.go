@@ -27,7 +27,7 @@ func TestGatesThatWereClosedAreOpenedAgain(t *testing.T) {
 	reopen := func() error {
 		return s.ReopenGatesAfter(33*time.Second, func(format string, args ...any) { said = append(said, format) })
 	}
-	open := s.Runtime.Ring + ring.SlotsOff
+	open := (s.Runtime.Ring + ring.SlotsOff) | gateTag
 	gates := func() (words [2]uint64) {
 		t.Helper()
 		for i, a := range s.Arenas {

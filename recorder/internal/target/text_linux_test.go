@@ -35,8 +35,8 @@ func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
 		}
 	}
 	const slide, pages = 1 << 40, 4
-	start := (slide + code.Addr) &^ (PageSize - 1)
-	m := process.Mapping{Start: start, End: start + pages*PageSize, Inode: 1, Path: path, Offset: code.Off &^ (PageSize - 1)}
+	start := (slide + code.Addr) &^ (text.PageSize - 1)
+	m := process.Mapping{Start: start, End: start + pages*text.PageSize, Inode: 1, Path: path, Offset: code.Off &^ (text.PageSize - 1)}
 	im := &mapped.Image{Object: o, Slide: slide, Lo: m.Start, Hi: m.End, Text: []process.Mapping{m}, Unloadable: true}
 	s := &Target{Images: []*mapped.Image{im}}
 	file, err := im.FileBytes(m.Start-slide, m.Size())
@@ -45,7 +45,7 @@ func TestPagesThatAreTheirFilesAreNotReadAgain(t *testing.T) {
 	}
 	var all []text.Page
 	for i := range pages {
-		all = append(all, text.Page{Addr: m.Start + uint64(i)*PageSize, Old: slices.Clone(file[i*PageSize:][:PageSize])})
+		all = append(all, text.Page{Addr: m.Start + uint64(i)*text.PageSize, Old: slices.Clone(file[i*text.PageSize:][:text.PageSize])})
 	}
 	all[2].Old[5]++ // somebody's breakpoint
 	look := func() (list []bool) {
