@@ -119,6 +119,7 @@ func TestGatesThatWereClosedAsTheMachineSleptAreOpenedAgain(t *testing.T) {
 // heapOf opens a process and returns two pages of its heap that it does not use.
 func heapOf(t *testing.T, proc *realtest.Proc) (*process.Process, [2]uint64) {
 	t.Helper()
+	const page = 4096 // a heap has two of 64 KiB, and we use two words
 	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(time.Millisecond) {
 		p, err := process.Open(proc.Pid())
 		if err != nil {
@@ -129,13 +130,13 @@ func heapOf(t *testing.T, proc *realtest.Proc) (*process.Process, [2]uint64) {
 			t.Fatal(err)
 		}
 		for _, m := range maps {
-			if m.Special == "[heap]" && m.Size() >= 3*PageSize {
+			if m.Special == "[heap]" && m.Size() >= 3*page {
 				t.Cleanup(func() {
 					if err := p.Close(); err != nil {
 						t.Error(err)
 					}
 				})
-				return p, [2]uint64{m.End - 2*PageSize, m.End - PageSize}
+				return p, [2]uint64{m.End - 2*page, m.End - page}
 			}
 		}
 		if err := p.Close(); err != nil {
