@@ -90,6 +90,7 @@ test-arm64-short:
 
 count-arm64:
 	@scripts/need test-arm64
+	$(NEED64)
 	$(GO) run ./internal/guest/run -cpu $(ARM64CPU) -pages $(ARM64PAGES) -count -v $(ARM64FLAGS) -run '^TestInstructionsOfACall$$' ./recorder
 
 bench: callreel

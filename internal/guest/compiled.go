@@ -2,10 +2,7 @@ package guest
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,8 +22,7 @@ var kernelConfig string
 
 // compiledKernel is a kernel with pages of 64 KiB, in a folder of dir. It has no modules.
 func compiledKernel(ctx context.Context, dir, mirror string, say func(string, ...any)) (string, error) {
-	key := sha256.Sum256([]byte(kernelSources + "\n" + kernelConfig))
-	kernel := filepath.Join(dir, "kernel-64k-"+hex.EncodeToString(key[:keySize]))
+	kernel := filepath.Join(dir, "kernel-64k-"+keyOf(kernelSources, kernelConfig))
 	if _, err := os.Stat(kernel); err == nil {
 		return kernel, nil
 	}
@@ -65,16 +61,15 @@ func unpackSources(ctx context.Context, debs []string, dir string) (string, erro
 			}
 		}
 	}
-	if err := run(ctx, dir, "tar", "-xf", filepath.Join("usr", "src", kernelSources+".tar.xz")); err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, kernelSources), nil
+	packed := filepath.Join(dir, "usr", "src", kernelSources+".tar.xz")
+	return filepath.Join(dir, kernelSources), quiet(exec.CommandContext(ctx, "tar", "-C", dir, "-xf", packed), "unpack "+packed)
 }
 
 // compile makes the kernel of the sources in a folder, and returns its file.
 func compile(ctx context.Context, tree string) (string, error) {
 	makes := func(args ...string) error {
-		return run(ctx, tree, "make", append([]string{"-s", "ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"}, args...)...)
+		cmd := exec.CommandContext(ctx, "make", append([]string{"-s", "-C", tree, "ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"}, args...)...)
+		return quiet(cmd, "make "+strings.Join(args, " "))
 	}
 	config := filepath.Join(tree, ".config")
 	if err := makes("allnoconfig"); err != nil {
@@ -114,18 +109,6 @@ func hasAll(config, wanted string) error {
 	}
 	if len(lacks) > 0 {
 		return fmt.Errorf("guest: this kernel can't be made with %s", strings.Join(lacks, ", "))
-	}
-	return nil
-}
-
-// run runs a program in a folder. The error has what it said last.
-func run(ctx context.Context, dir, program string, args ...string) error {
-	c := exec.CommandContext(ctx, program, args...)
-	c.Dir = dir
-	said, err := c.CombinedOutput()
-	if err != nil {
-		const most = 2000
-		return errors.Join(fmt.Errorf("guest: %s %s: %w", program, strings.Join(args, " "), err), errors.New(string(said[max(0, len(said)-most):])))
 	}
 	return nil
 }

@@ -93,10 +93,7 @@ func (a archive) fetch(ctx context.Context, packages []string, say func(string, 
 	apt := func(args ...string) error {
 		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q", "-y"}, args...)...)
 		cmd.Env = append(os.Environ(), "APT_CONFIG="+config, "DEBIAN_FRONTEND=noninteractive")
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("guest: apt-get %s: %w\n%s", args[0], err, said)
-		}
-		return nil
+		return quiet(cmd, "apt-get "+args[0])
 	}
 	say("fetching Debian's arm64 packages")
 	if err := apt("update", "--error-on=any"); err != nil {

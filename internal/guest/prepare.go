@@ -28,6 +28,12 @@ const layout = "1"
 // keySize is how many bytes of the packages' hash name a userland.
 const keySize = 6
 
+// keyOf names what is made of what lines say.
+func keyOf(lines ...string) string {
+	key := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(key[:keySize])
+}
+
 // sizes of file systems, in bytes. What isn't used takes no room on the disk.
 const (
 	rootSize  = 4 << 30
@@ -58,8 +64,7 @@ func Prepare(ctx context.Context, dir string, w Wanted, say func(string, ...any)
 	if w.Programs {
 		names, kind = slices.Concat(packages, forPrograms), "programs-"
 	}
-	key := sha256.Sum256([]byte(layout + "\n" + strings.Join(names, "\n")))
-	made := filepath.Join(dir, kind+hex.EncodeToString(key[:keySize]))
+	made := filepath.Join(dir, kind+keyOf(slices.Concat([]string{layout}, names)...))
 	if _, err := os.Stat(made); err != nil {
 		debs, err := archive{dir: filepath.Join(dir, kind+"apt"), mirror: w.Mirror}.fetch(ctx, names, say)
 		if err != nil {

@@ -84,9 +84,14 @@ func makeImage(ctx context.Context, file, folder string, size int64) error {
 	if folder != "" {
 		args = append(args, "-d", folder)
 	}
-	cmd := exec.CommandContext(ctx, mke2fs(), append(args, file, fmt.Sprintf("%dk", size>>10))...)
+	return quiet(exec.CommandContext(ctx, mke2fs(), append(args, file, fmt.Sprintf("%dk", size>>10))...), "mke2fs "+file)
+}
+
+// quiet runs a command, called what in the error, which has the end of what it printed.
+func quiet(cmd *exec.Cmd, what string) error {
+	const most = 4000
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("guest: mke2fs %s: %w\n%s", file, err, said)
+		return fmt.Errorf("guest: %s: %w\n%s", what, err, said[max(0, len(said)-most):])
 	}
 	return nil
 }

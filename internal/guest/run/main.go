@@ -49,7 +49,7 @@ func main() {
 	flag.StringVar(&c.command, "sh", "", "run this by sh in the guest instead of tests; callreel is on the PATH")
 	flag.DurationVar(&c.soak, "soak", 0, "let recorders come, go and die in real programs for this time: bench -soak")
 	flag.BoolVar(&c.prepare, "prepare", false, "only fetch what the guest is made of, and make its file system")
-	flag.IntVar(&c.wanted.Pages, "pages", guest.KernelPages[0], "the size of the kernel's pages in KiB: 4, 16, or 64, which is compiled first: half an hour")
+	flag.IntVar(&c.wanted.Pages, "pages", guest.KernelPages[0], "the size of the kernel's pages in KiB: 4, 16, or 64, which is compiled first, in some 20 minutes")
 	flag.StringVar(&c.wanted.Mirror, "mirror", os.Getenv("CALLREEL_DEBIAN_MIRROR"), "of Debian's archive, such as http://deb.debian.org")
 	flag.StringVar(&c.cache, "cache", "", "the folder of Debian's packages (default: one below the user's cache folder)")
 	flag.Usage = func() {

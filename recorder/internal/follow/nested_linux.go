@@ -22,7 +22,7 @@ const (
 
 // find returns the process that has an ID in a namespace of its own, nil if none is found. The caller is to close it. One that asks again, as
 // execvp(3) does for each folder of PATH, is found at once; else it is looked for below the family, and if everywhere says so among all
-// processes, where it is if it is nobody's child any more. Looking at all takes a tenth of a second where there are thousands.
+// processes, where it is if it is nobody's child any more.
 func (n *nested) find(nspid int, f *Family, everywhere bool) *process.Handle {
 	if pid, found := n.known[nspid]; found {
 		if who := n.is(pid, nspid, f); who != nil {
