@@ -17,8 +17,8 @@ const often = 20 * time.Millisecond
 // The clock is good to some ten nanoseconds; this is 100 ns at 3 GHz, and twice that at 1.5 GHz.
 const clockError = 300
 
-// stolen is how much of a stint before a wait the machine's host may have taken, in ticks, where it shares its processors with others. The
-// kernel doesn't count that as the thread's, so the wait begins as much earlier.
+// stolen is how much of a stint before a wait the machine's host may often have taken, in ticks, where it shares its processors with
+// others. The kernel doesn't count that as the thread's, so the wait begins as much earlier.
 const stolen = 50_000
 
 func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
@@ -41,7 +41,8 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 			byThread[int(s[0])] = append(byThread[int(s[0])], s)
 		}
 		untold := time.Duration(runtime.NumCPU()) * 10 * time.Millisecond // what the host took is told in ticks of 10 ms
-		numbersRight, long, early, late, endless := 0, uint64(0), uint64(0), uint64(0), uint64(0)
+		numbersRight, long, late, endless := 0, uint64(0), uint64(0), uint64(0)
+		early, farEarly, before := uint64(0), uint64(0), uint64(0)
 		for tid, waits := range byThread {
 			events := got.events[tid]
 			first, last := waits[0][1], waits[len(waits)-1][2]
@@ -53,8 +54,12 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 				for k < len(waits) && waits[k][2]+clockError < e.Time {
 					k++
 				}
-				if k < len(waits) && e.Time+clockError < waits[k][1] && waits[k][1]-e.Time < stolen && e.Syscall == int32(waits[k][3]) {
+				if k < len(waits) && e.Time+clockError < waits[k][1] && e.Syscall == int32(waits[k][3]) {
 					early++
+					if by := waits[k][1] - e.Time; by >= stolen {
+						farEarly++
+						before += by
+					}
 				} else if k == len(waits) || e.Time+clockError < waits[k][1] {
 					t.Errorf("thread %d: blocked at %d outside of any wait: %d before the next; %+v", tid, e.Time, int64(waits[min(k, len(waits)-1)][1]-e.Time), e)
 					continue
@@ -85,8 +90,12 @@ func TestWaitsAreToldWithinTheirStamps(t *testing.T) {
 		if long > got.stats.Odd+uint64(len(stamps)/100) && float64(late)/rate > (took+untold).Seconds() {
 			t.Errorf("%d waits weren't over when they were, by %.6f s in all; the host took %v", long, float64(late)/rate, took)
 		}
-		if early > got.stats.Odd+uint64(len(stamps)/100) {
+		// 11 in 900 were seen on a busy machine.
+		if early > got.stats.Odd+uint64(len(stamps)/20) {
 			t.Errorf("%d waits began before they did", early)
+		}
+		if farEarly > uint64(len(stamps)/100) || float64(before)/rate > (took+untold).Seconds() {
+			t.Errorf("%d waits began long before they did, by %.6f s in all; the host took %v", farEarly, float64(before)/rate, took)
 		}
 		if w.WakeUps() && numbersRight < len(stamps)*98/100 {
 			t.Errorf("%d of %d waits have their system call", numbersRight, len(stamps))
