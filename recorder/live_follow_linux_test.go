@@ -1,9 +1,11 @@
 package recorder_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"github.com/callreel/callreel/internal/realtest"
+	"github.com/callreel/callreel/process"
+	"github.com/callreel/callreel/recorder/internal/ring"
 )
 
 // Children made by fork, vfork and posix_spawn, from threads and by children, and the programs that they are replaced by: all
@@ -176,4 +180,69 @@ func TestProgramsInANewPIDNamespaceAreRecorded(t *testing.T) {
 	if s.Processes.Executed < 3 || s.Processes.Late != 0 || s.Processes.Unrecorded != 0 {
 		t.Errorf("%+v\n%s", s.Processes, r.Stderr())
 	}
+}
+
+// The first processes of two PID namespaces have one ID. They don't write into the same rings for long, where they would be one thread.
+func TestForkedChildrenInPIDNamespacesAreToldApart(t *testing.T) {
+	needLive(t, realtest.Superuser)
+	p := realtest.Start(t, realtest.Build(t, "namespaces"))
+	r := realtest.StartRecording(t, append(pidFlag(p), "--follow", "--lossless", "-f", "early", "-f", "step")...)
+	p.Go()
+	var children [2]int
+	line := p.WaitLine("children ")
+	if _, err := fmt.Sscanf(line, "children %d %d", &children[0], &children[1]); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	own := rings(t, p.Pid())
+	eventually(t, "one child has rings of its own", func() bool {
+		a, b := rings(t, children[0]), rings(t, children[1])
+		return a != 0 && b != 0 && (a == own) != (b == own)
+	})
+	eventually(t, "both children have probes", func() bool { return probed(children[0]) && probed(children[1]) })
+	p.Go()
+	if counts := p.Finish(); counts["children"] != 2 {
+		t.Errorf("%v", counts)
+	}
+	s := stop(t, r)
+	if s.Processes.Forked != 2 || s.Processes.Late != 1 || s.Dropped != 0 {
+		t.Errorf("%+v", s)
+	}
+	rep := reportOf(t, r.File)
+	if n := rep.Report.Calls("step"); n != 3000 {
+		t.Errorf("%d calls of step", n)
+	}
+	for i, child := range children {
+		if !slices.ContainsFunc(rep.Threads, func(th realtest.ReportThread) bool { return th.TID == child && th.Calls >= int64(1000*(i+1)) }) {
+			t.Errorf("calls of process %d aren't its own: %+v", child, rep.Threads)
+		}
+	}
+}
+
+// probed says whether a process has probes, false while somebody sees to it.
+func probed(pid int) bool {
+	err := textAsFile(pid)
+	return err != nil && !errors.Is(err, process.ErrTraced)
+}
+
+// rings returns the inode of the rings that a process has mapped, 0 if there are none, or somebody sees to it.
+func rings(t *testing.T, pid int) uint64 {
+	t.Helper()
+	p, err := process.Open(pid)
+	if errors.Is(err, process.ErrTraced) {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range maps {
+		if m.Perm&process.PermShared != 0 && m.Perm&process.PermWrite != 0 && m.Path == ring.MappingName {
+			return m.Inode
+		}
+	}
+	return 0
 }

@@ -37,6 +37,7 @@ func TestTargetsHoldUntraced(t *testing.T) {
 		{name: "the ABI, not optimized", target: "abi", flags: []string{"-O0"}, some: "signals"},
 		{name: "the ABI with landing pads", target: "abi", flags: []string{"-O3", "-fcf-protection=full"}, some: "signals"},
 		{name: "children", target: "fork", some: "children"},
+		{name: "children in PID namespaces", target: "namespaces", some: "children"},
 		{name: "exceptions", target: "cxx", args: []string{"2"}, some: "thrown"},
 		{name: "seccomp kills", target: "seccomp", args: []string{"kill"}, some: "ok"},
 		{name: "seccomp strict", target: "seccomp", args: []string{"strict"}, some: "ok"},

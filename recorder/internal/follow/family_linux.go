@@ -33,10 +33,16 @@ type Family struct {
 
 	leaving *leaving
 
-	rights  rights // of the first process, when it was last seen
-	parted  bool   // somebody has been told that children lose them
+	rights  rights          // of the first process, when it was last seen
+	parted  map[string]bool // what children lost the rings for, of which somebody has been told
 	parting sync.WaitGroup
 	changed atomic.Bool // a child's text could not be made what its file has
+
+	// Of processes in other PID namespaces: the one that is served, whether this look has met one in there, which ones this look and the last
+	// one have met of others, and when they started.
+	served                     uint64
+	met                        bool
+	elsewhere, elsewhereBefore map[int]uint64
 
 	mu        sync.Mutex      // guards what follows; the tree's may be taken while it is held
 	members   map[int]*member // by process ID as seen from here; the first is not among them
@@ -70,7 +76,7 @@ const maxEnded = 1 << 14
 // ticks since boot.
 func (t *Tree) NewFamily(s *target.Target, own Recording, since uint64) *Family {
 	f := &Family{target: s, tree: t, own: own, notice: t.notice, kin: newKin(s, since), sameNS: s.IDsAreOurs(), members: map[int]*member{},
-		rights: rightsOf(s.Process)}
+		rights: rightsOf(s.Process), parted: map[string]bool{}}
 	if st, err := s.Process.Status(); err == nil && len(st.NSPIDs) > 0 {
 		f.inner = st.NSPIDs[len(st.NSPIDs)-1]
 	}
@@ -207,6 +213,7 @@ func (f *Family) Look() bool {
 		return some || f.others
 	}
 	f.looked = now
+	f.lookElsewhere()
 	f.part()
 	f.children()
 	if !some {

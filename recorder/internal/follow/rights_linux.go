@@ -2,18 +2,20 @@ package follow
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/callreel/callreel/process"
 )
 
-// rights are what the kernel lets a process do, as far as it tells everybody. Processes that write into the same rings must have the
-// same: what stands there makes the stubs of all of them write.
+// rights are what the kernel lets a process do, as far as it tells everybody, and where its IDs mean what. Processes that write into the
+// same rings must have the same: what stands there makes the stubs of all of them write, and a thread's slot is found by its ID.
 type rights struct {
 	uids, gids [4]int
 	groups     []int
 	capable    uint64
 	space      uint64 // its user namespace: what it is capable of, it is there
+	ids        uint64 // its PID namespace (pid_namespaces(7))
 	known      bool
 }
 
@@ -29,20 +31,29 @@ type statusOf interface {
 	Status() (process.Status, error)
 }
 
+// relative is a process that may be of the family.
+type relative interface {
+	statusOf
+	StartTime() uint64
+}
+
 // rightsOf returns a process's rights, unknown ones if it ends.
 func rightsOf(p statusOf) rights {
 	st, err := p.Status()
 	if err != nil {
 		return rights{}
 	}
-	space, err := process.Namespace(p.Pid(), "user")
-	if err != nil {
+	r := rights{uids: st.UIDs, gids: st.GIDs, groups: st.Groups, capable: st.Capable, known: true}
+	for kind, to := range map[string]*uint64{"user": &r.space, "pid": &r.ids} {
+		if *to, err = process.Namespace(p.Pid(), kind); err == nil {
+			continue
+		}
 		if _, err := p.Status(); err != nil {
 			return rights{} // it ended in between
 		}
-		space = 0 // where there are no namespaces it is so for all
+		*to = 0 // where there are no namespaces it is so for all
 	}
-	return rights{uids: st.UIDs, gids: st.GIDs, groups: st.Groups, capable: st.Capable, space: space, known: true}
+	return r
 }
 
 // covers says whether who has these rights can do all that who has the others can. Effective IDs come and go, as a file server's do; what
@@ -70,37 +81,82 @@ func (r *rights) covers(o *rights) bool {
 // sameAs says whether neither can do what the other can't.
 func (r *rights) sameAs(o *rights) bool { return r.covers(o) && o.covers(r) }
 
+// stays returns "" of a process that may write into the same rings as the first of the family, else why not.
+func (f *Family) stays(who relative) string {
+	r := rightsOf(who)
+	switch first := f.target.PID(); {
+	case !r.sameAs(&f.rights):
+		return fmt.Sprintf("hasn't the rights of process %d any more, which it was forked from", first)
+	case r.known && f.rights.known && r.ids != f.rights.ids && !f.serves(r.ids) && f.lingers(who):
+		return fmt.Sprintf("is in another PID namespace than process %d, which it was forked from, so IDs mean other threads there", first)
+	}
+	return ""
+}
+
+// serves says whether the threads of a PID namespace that isn't the first process's may write into its rings. They are told apart by their
+// IDs there, which begin at 1 in each: so those of one such namespace may, and none if the first process is itself in one of its own.
+func (f *Family) serves(ids uint64) bool {
+	if !f.sameNS {
+		return false
+	}
+	if f.served == 0 {
+		f.served = ids
+	}
+	f.met = f.met || f.served == ids
+	return f.served == ids
+}
+
+// lingers says whether a process in another PID namespace was met at the last look, too. What is put into one mostly replaces its program
+// at once, and is then recorded from the first instruction on.
+func (f *Family) lingers(who relative) bool {
+	f.elsewhere[who.Pid()] = who.StartTime()
+	return f.elsewhereBefore[who.Pid()] == who.StartTime() && !f.tree.comes(who.Pid())
+}
+
+// lookElsewhere begins a look at processes in other PID namespaces.
+func (f *Family) lookElsewhere() {
+	f.elsewhereBefore, f.elsewhere = f.elsewhere, map[int]uint64{}
+	if !f.met {
+		f.served = 0
+	}
+	f.met = false
+}
+
 // part takes children out of the family whose rights aren't the family's any more. They lose its rings, and get a recording of their own.
 func (f *Family) part() {
 	if own := rightsOf(f.target.Process); own.known {
 		f.rights = own
 	}
-	var leave []*process.Handle
+	type leaver struct {
+		who *process.Handle
+		why string
+	}
+	var leave []leaver
 	f.mu.Lock()
 	for _, m := range f.members {
 		if m.gone {
 			continue
 		}
-		r := rightsOf(m.p)
-		if r.sameAs(&f.rights) {
+		why := f.stays(m.p)
+		if why == "" {
 			continue
 		}
 		if who, err := m.p.Hold(); err == nil {
 			m.leave(who.StartTime())
 			f.ended++
-			leave = append(leave, who)
+			leave = append(leave, leaver{who, why})
 		}
 	}
 	f.mu.Unlock()
-	for _, who := range leave {
-		f.setApart(who)
+	for _, l := range leave {
+		f.setApart(l.who, l.why)
 	}
 }
 
 // inherited looks at a child that has the rings and has called nothing yet. It takes who over.
 func (f *Family) inherited(who *process.Handle) {
-	r := rightsOf(who)
-	if r.sameAs(&f.rights) {
+	why := f.stays(who)
+	if why == "" {
 		who.Close()
 		return
 	}
@@ -116,7 +172,7 @@ func (f *Family) inherited(who *process.Handle) {
 	f.members[who.Pid()] = m
 	f.ended++
 	f.mu.Unlock()
-	f.setApart(who)
+	f.setApart(who, why)
 }
 
 // leave says that the process is no member any more.
@@ -127,12 +183,13 @@ func (m *member) leave(start uint64) {
 	m.p, m.gone, m.apart = nil, true, start
 }
 
-// setApart restores a process that shall not have the rings any more, and has it recorded as a program of its own. It takes who over.
-func (f *Family) setApart(who *process.Handle) {
+// setApart restores a process that shall not have the rings any more, and has it recorded as a program of its own. why
+// is told once. It takes who over.
+func (f *Family) setApart(who *process.Handle, why string) {
 	pid := who.Pid()
-	if !f.parted {
-		f.parted = true
-		f.notice("process %d hasn't the rights of process %d any more, which it was forked from: such processes get rings of their own", pid, f.target.PID())
+	if !f.parted[why] {
+		f.parted[why] = true
+		f.notice("process %d %s: such processes get rings of their own", pid, why)
 	}
 	f.tree.expect(pid)
 	f.parting.Go(func() {
@@ -142,7 +199,7 @@ func (f *Family) setApart(who *process.Handle) {
 		case !who.Alive():
 			who.Close()
 		case err != nil || kept != "":
-			f.notice("process %d hasn't the rights of process %d any more, and keeps its rings, into which it can write: %s", pid, f.target.PID(), whyKept(kept, err))
+			f.notice("process %d %s, and it keeps those rings, into which it can write: %s", pid, why, whyKept(kept, err))
 			who.Close()
 		default:
 			f.tree.late(who)

@@ -115,6 +115,13 @@ func (t *Tree) expect(pid int) {
 	t.coming[pid]++
 }
 
+// comes says whether somebody sees to a process.
+func (t *Tree) comes(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.coming[pid] > 0
+}
+
 // enter says whose recording a process is in.
 func (t *Tree) enter(pid int, r Recording) {
 	t.mu.Lock()
@@ -236,6 +243,7 @@ func (t *Tree) lookBelow(parent holder, skip map[int]bool, generations int, inhe
 		case !hasRings(pid):
 			t.late(child)
 		default:
+			t.lookBelow(child, skip, generations-1, inherited)
 			inherited(child)
 		}
 	}
