@@ -49,6 +49,7 @@ func (im *Image) planARM64(ctx context.Context) ([]Function, error) {
 				out[i] = im.describe(&fns[i])
 				if im.MarksOnly {
 					out[i].Reason = ReasonUnasked
+					p.hook(i, &out[i])
 					continue
 				}
 				p.plan(i, &out[i])

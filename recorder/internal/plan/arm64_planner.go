@@ -32,9 +32,7 @@ func (p *wordPlanner) plan(i int, out *Function) {
 	}
 	if r := p.run(); r.why != ReasonNone {
 		out.Reason, out.At = r.why, r.at
-		if out.Hook != HookNone && r.why == ReasonLoader {
-			p.hook(out)
-		}
+		p.hook(i, out)
 		return
 	}
 	out.Tier = TierExitSite
@@ -42,20 +40,58 @@ func (p *wordPlanner) plan(i int, out *Function) {
 	p.joinMarks(i)
 }
 
-// hook places the entry site of a function of the dynamic loader's, for a look at its arguments.
-func (p *wordPlanner) hook(out *Function) {
-	if out.Hook != HookLoader {
+// hook places the entry site of function i, which has no tier, for a look at its arguments, if it has a hook; none when that can't be done
+// either, or when a marker is there.
+func (p *wordPlanner) hook(i int, out *Function) {
+	if out.Hook == HookNone {
 		return
 	}
-	p.decode()
-	if at, why := p.entry(); why == ReasonNone {
-		p.walk()
-		p.liveness()
-		if out.more == nil {
-			out.more = &more{}
-		}
-		out.more.hookSite = []Site{p.entrySite(at)}
+	p.f, p.sites = &p.fns[i], p.sites[:0]
+	at, why := p.hookEntry(out.Hook == HookLoader)
+	if why != ReasonNone {
+		return
 	}
+	p.liveness()
+	site := p.entrySite(at)
+	for _, k := range p.im.marksOf[i] {
+		if p.im.Marked[k].Addr == site.Addr {
+			return
+		}
+	}
+	if out.more == nil {
+		out.more = &more{}
+	}
+	out.more.hookSite = []Site{site}
+}
+
+// hookEntry walks through a function that isn't recorded, and says at which of its words an event may be. What a loader calls for debuggers is
+// called by nobody else, and does nothing.
+func (p *wordPlanner) hookEntry(ofLoader bool) (at int, why Reason) {
+	if ofLoader {
+		if !p.decode() {
+			return 0, ReasonUndecodable
+		}
+		p.walk()
+		return p.entry()
+	}
+	if g := p.im.Go; g != nil && g.Unsupported != nil {
+		return 0, GoReason(g)
+	}
+	if r := p.refuseEarly(); r.why != ReasonNone {
+		return 0, r.why
+	}
+	if !p.decode() {
+		return 0, ReasonUndecodable
+	}
+	p.walk()
+	if r := p.enterable(); r.why != ReasonNone {
+		return 0, r.why
+	}
+	at, why = p.entry()
+	if why == ReasonNone && p.words[at].Kind == arm64.Call && p.hasLoop() {
+		return 0, ReasonLoop
+	}
+	return at, why
 }
 
 func (p *wordPlanner) run() refusal {
