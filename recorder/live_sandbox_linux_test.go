@@ -40,6 +40,7 @@ func TestARecordingEndsWhereItsProcessEntersASandbox(t *testing.T) {
 		{mode: "prctl", flags: []string{"-f", "leaf", "-m", "sandbox"}},
 		{mode: "syscall", flags: []string{"-f", "leaf", "-x", "syscall", "-x", "prctl"}},
 		{mode: "strict", flags: []string{"-f", "*"}},
+		{mode: "syscall", flags: []string{"--imports", "*:write"}},
 		{mode: "prctl", build: []string{"-static"}, flags: []string{"-f", "leaf"}},
 		{mode: "syscall", build: []string{"-static", "-no-pie"}, flags: []string{"-f", "*"}},
 	} {
