@@ -1,14 +1,14 @@
 /*
  * namespaces: on a line on stdin forks two children, each the first process of
  * a PID namespace of its own, and says their IDs. Each calls early now and
- * then. On another line, or the end of stdin, the first calls
- * step 1,000 times and the second 2,000 times, and they end.
+ * then. On another line, or the end of stdin, the first calls step 1,000 times
+ * and the second 2,000 times, and they end.
  */
 #define _GNU_SOURCE
 #include "target.h"
 #include <sched.h>
-#include <stdatomic.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -67,52 +67,45 @@ func (p *wordPlanner) hook(i int, out *Function) {
 // hookEntry walks through a function that isn't recorded, and says at which of its words an event may be. What a loader calls for debuggers is
 // called by nobody else, and does nothing.
 func (p *wordPlanner) hookEntry(ofLoader bool) (at int, why Reason) {
-	if ofLoader {
-		if !p.decode() {
-			return 0, ReasonUndecodable
-		}
-		p.walk()
-		return p.entry()
-	}
-	if g := p.im.Go; g != nil && g.Unsupported != nil {
-		return 0, GoReason(g)
-	}
-	if r := p.refuseEarly(); r.why != ReasonNone {
-		return 0, r.why
+	if !ofLoader {
+		at, r := p.enter()
+		return at, r.why
 	}
 	if !p.decode() {
 		return 0, ReasonUndecodable
 	}
 	p.walk()
-	if r := p.enterable(); r.why != ReasonNone {
-		return 0, r.why
-	}
-	at, why = p.entry()
-	if why == ReasonNone && p.words[at].Kind == arm64.Call && p.hasLoop() {
-		return 0, ReasonLoop
-	}
-	return at, why
+	return p.entry()
 }
 
 func (p *wordPlanner) run() refusal {
-	if g := p.im.Go; g != nil && g.Unsupported != nil {
-		return refusal{GoReason(g), 0}
-	}
-	if r := p.refuseEarly(); r.why != ReasonNone {
+	at, r := p.enter()
+	if r.why != ReasonNone {
 		return r
 	}
+	return p.place(at)
+}
+
+// enter walks through the function, and says at which of its words the entry's event may be, or what speaks against one.
+func (p *wordPlanner) enter() (at int, r refusal) {
+	if g := p.im.Go; g != nil && g.Unsupported != nil {
+		return 0, refusal{GoReason(g), 0}
+	}
+	if r := p.refuseEarly(); r.why != ReasonNone {
+		return 0, r
+	}
 	if !p.decode() {
-		return refusal{ReasonUndecodable, p.im.entryOf(p.f).start}
+		return 0, refusal{ReasonUndecodable, p.im.entryOf(p.f).start}
 	}
 	p.walk()
 	if r := p.enterable(); r.why != ReasonNone {
-		return r
+		return 0, r
 	}
-	at, _ := p.entry()
+	at, _ = p.entry()
 	if p.words[at].Kind == arm64.Call && p.hasLoop() {
-		return refusal{ReasonLoop, p.words[at].addr} // the return address of a call from elsewhere wouldn't be the true one
+		return 0, refusal{ReasonLoop, p.words[at].addr} // the return address of a call from elsewhere wouldn't be the true one
 	}
-	return p.place(at)
+	return at, refusal{}
 }
 
 // enterable finds what speaks against an event at the entry of the function, which has been walked through.
